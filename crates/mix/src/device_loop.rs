@@ -304,8 +304,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             return self.await_card(position);
         }
         let depth = self.depth_frames(now_ns, card);
+        let lead = self.lead_frames(depth, card);
         if self.plays() {
-            self.render(position, depth, card);
+            self.render(self.target(position, depth, lead), card);
             if !self.is_started && self.rendered > position.played {
                 card.start(now_ns);
                 self.is_started = true;
@@ -314,7 +315,6 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             card.stop();
             self.is_started = false;
         }
-        let lead = self.lead_frames(depth, card);
         self.wake_ns = self.next_wake_ns(now_ns, position, lead, card);
         self.publish(position, depth.saturating_sub(lead));
         self.wake_ns
@@ -396,9 +396,19 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         depth.min(limit).max(2 * u64::from(card.safety_frames()))
     }
 
-    fn render(&mut self, position: CardPosition, depth: u64, card: &mut dyn Card) {
-        let runs_graph = self.cycle_frames.is_some();
-        let target = if runs_graph { self.graph.end() } else { position.played + depth };
+    /// Returns the device frame up to which to render: no further than all streams have frames, so
+    /// that nothing has to be taken back when more come. A stream that has too few for the next
+    /// wake-up starves, and the device plays on.
+    fn target(&self, position: CardPosition, depth: u64, lead: u64) -> u64 {
+        if self.cycle_frames.is_some() {
+            return self.graph.end();
+        }
+        let soon = position.played + lead + self.frames_in(LEAST_SLEEP_NS);
+        let ends = self.streams().filter_map(Stream::runs_out_at).filter(|end| *end > soon);
+        ends.fold(position.played + depth, u64::min)
+    }
+
+    fn render(&mut self, target: u64, card: &mut dyn Card) {
         let mut piece = FIRST_PIECE_FRAMES;
         while self.rendered < target && self.plays() {
             let left = usize::try_from(target - self.rendered).unwrap_or(PIECE_FRAMES);

@@ -137,6 +137,12 @@ impl<M: StreamMemory> Stream<M> {
         self.timeline.plays_at(frame)
     }
 
+    /// Returns the device frame after the last one for which its program has written frames; `None`
+    /// if it needs no more. Thread: cycle.
+    pub(crate) fn runs_out_at(&self) -> Option<u64> {
+        self.timeline.runs_out_at(self.written).filter(|_| self.end == End::Open)
+    }
+
     /// Returns the device frame from which on it waits for its program to write. Thread: cycle.
     #[must_use]
     pub fn starves_from(&self) -> Option<u64> {
@@ -271,7 +277,7 @@ impl<M: StreamMemory> Stream<M> {
     /// Thread: cycle.
     pub(crate) fn render(&mut self, first: u64, planes: &mut Planes, scratch: &mut [f32]) {
         let frames = planes.frames().min(scratch.len()).min(PIECE_FRAMES);
-        self.timeline.starve(first, first + frames as u64, self.written);
+        self.timeline.starve(first, first + frames as u64, self.written, self.lowest);
         for part in self.timeline.parts(first, frames) {
             let offset = usize::try_from(part.first - first).unwrap_or(frames);
             for channel in 0..self.memory.channels() {
@@ -311,7 +317,7 @@ impl<M: StreamMemory> Stream<M> {
         if self.end == End::Open {
             self.written = self.memory.written();
         }
-        self.timeline.starve(first, end, self.written);
+        self.timeline.starve(first, end, self.written, self.lowest);
         let most = plane.len().min(scratch.len()).max(1);
         for channel in 0..channels {
             if !self.memory.is_heard(channel) {
@@ -337,6 +343,9 @@ impl<M: StreamMemory> Stream<M> {
     /// Reads the samples of a part as they are heard.
     fn read(&self, channel: usize, part: Part, samples: &mut [f32]) {
         self.memory.read(channel, part.position, samples);
+        if part.is_backwards {
+            samples.reverse();
+        }
         match self.constant_gain(channel, part.first, part.frames) {
             Some(gain) if part.is_flat() => dsp::limited_gain(samples, MAX_LEVEL, gain),
             _ => {

@@ -20,6 +20,8 @@ struct Segment {
     motion: Motion,
     /// How long the segment before fades out, frames; 0: it is cut.
     fade_frames: u32,
+    /// It fades out over its last frames, played backwards: there are none after them.
+    fades_backwards: bool,
     /// How long the segment itself fades in, frames; 0: it begins at full level.
     fade_in_frames: u32,
 }
@@ -50,6 +52,7 @@ impl Segment {
         end: u64::MAX,
         motion: Motion::Holds,
         fade_frames: 0,
+        fades_backwards: false,
         fade_in_frames: 0,
     };
 
@@ -62,15 +65,17 @@ impl Segment {
     }
 }
 
-/// A part of a segment that sounds: frame after frame.
+/// A part of a segment that sounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// The first frame of the device.
     pub first: u64,
     /// Frames.
     pub frames: usize,
-    /// The stream's position at the first frame.
+    /// The stream's position at the first frame, or at the last one if it is played backwards.
     pub position: u64,
+    /// Whether it is played from its last position to its first.
+    pub is_backwards: bool,
     fade_in: Option<Fade>,
     fade_out: Option<Fade>,
 }
@@ -208,8 +213,8 @@ impl Timeline {
     /// Returns the device frame from which on nothing sounds, once it holds. Thread: cycle.
     #[must_use]
     pub fn silent_from(&self) -> u64 {
-        let last = self.last();
-        last.start.saturating_add(last.fade_frames.into())
+        let fades = self.segments.iter();
+        fades.fold(0, |end, next| end.max(next.start.saturating_add(next.fade_frames.into())))
     }
 
     /// Returns whether something of the stream sounds at or after a device frame. Thread: cycle.
@@ -222,13 +227,22 @@ impl Timeline {
     /// or all that it is to play was written before. Thread: cycle.
     #[must_use]
     pub fn can_be_fed(&self, written: u64) -> bool {
-        let Segment { position, end, motion, .. } = self.last();
+        let Segment { end, motion, .. } = self.last();
         let Motion::Starves { written: before } = motion else { return false };
-        before < written || (position < end && end <= written)
+        before < written || end <= written
     }
 
-    /// Returns the device frame from which on the stream waits for its program to write, fade
-    /// included. Thread: cycle.
+    /// Returns the device frame after the last one for which there are frames, now that the
+    /// program has written up to `written`; `None` if it needs no more. Thread: cycle.
+    #[must_use]
+    pub fn runs_out_at(&self, written: u64) -> Option<u64> {
+        let Segment { start, position, end, motion, .. } = self.last();
+        let runs_out = motion == Motion::Runs && written < end;
+        runs_out.then(|| start.saturating_add(written.saturating_sub(position)))
+    }
+
+    /// Returns the device frame from which on the stream waits for its program to write. Thread:
+    /// cycle.
     #[must_use]
     pub fn starves_from(&self) -> Option<u64> {
         Some(self.last()).filter(|last| last.motion.starves()).map(|last| last.start)
@@ -287,51 +301,65 @@ impl Timeline {
         let before = self.at(at);
         let end = self.last().end;
         // What was to begin at or after this frame never does; its predecessor's fade remains.
-        let mut fade_frames = None;
+        let mut replaced = None;
         while self.segments.len() > 1 && self.last().start >= at {
-            let gone = self.segments.pop();
-            fade_frames = gone.filter(|gone| gone.start == at).map(|gone| gone.fade_frames);
+            replaced = self.segments.pop().filter(|gone| gone.start == at);
         }
-        let fade_frames = fade_frames.unwrap_or_else(|| {
-            let left = written.min(before.end).saturating_sub(before.position_at(at));
-            u32::try_from(left).unwrap_or(u32::MAX).min(self.fade_frames)
-        });
         if self.segments.len() == 1 && self.last().start >= at {
             self.segments.clear();
         }
+        let left = written.min(before.end).saturating_sub(before.position_at(at));
+        let left = u32::try_from(left).unwrap_or(u32::MAX).min(self.fade_frames);
+        self.push(Segment {
+            start: at,
+            position,
+            end,
+            motion,
+            fade_frames: replaced.map_or(left, |gone| gone.fade_frames),
+            fades_backwards: replaced.is_some_and(|gone| gone.fades_backwards),
+            fade_in_frames: if fades_in { self.fade_frames } else { 0 },
+        });
+    }
+
+    fn push(&mut self, segment: Segment) {
         if self.segments.len() < SEGMENTS {
-            let fade_in_frames = if fades_in { self.fade_frames } else { 0 };
-            self.segments.push(Segment {
-                start: at,
-                position,
-                end,
-                motion,
-                fade_frames,
-                fade_in_frames,
-            });
+            self.segments.push(segment);
         }
     }
 
     /// Lets the stream starve where the frames from `from` to before `until` need more than was
-    /// `written`: it fades out over what is left of these frames, and holds. Thread: cycle.
-    pub fn starve(&mut self, from: u64, until: u64, written: u64) {
+    /// `written`: there it holds, and its last frames fade out backwards, as far as the segment has
+    /// played them, and down to `lowest`, the lowest position that can be read. Thread: cycle.
+    pub fn starve(&mut self, from: u64, until: u64, written: u64, lowest: u64) {
         let last = self.last();
-        let needed = last.position_at(until);
-        if last.motion != Motion::Runs || needed <= written || until <= last.start {
+        if last.motion != Motion::Runs || last.position_at(until) <= written || until <= last.start
+        {
             return;
         }
-        let from = from.max(last.start);
-        let missing_from = last.start + written.saturating_sub(last.position);
-        let fade = missing_from.saturating_sub(from).min(self.fade_frames.into());
-        let at = missing_from.saturating_sub(fade).max(from);
-        if at == last.start {
-            if let Some(segment) = self.segments.last_mut() {
-                segment.motion = Motion::Starves { written };
-            }
-            return;
-        }
+        let runs_out_at = last.start + written.saturating_sub(last.position);
+        let at = runs_out_at.max(from);
         let motion = Motion::Starves { written };
-        self.begin(at, last.position_at(at), motion, written, false);
+        if at <= last.start {
+            self.set_motion(motion);
+            return;
+        }
+        let played = written.saturating_sub(lowest.max(last.position));
+        let played = if at == runs_out_at { u32::try_from(played).unwrap_or(u32::MAX) } else { 0 };
+        self.push(Segment {
+            start: at,
+            position: last.position_at(at),
+            end: last.end,
+            motion,
+            fade_frames: played.min(self.fade_frames),
+            fades_backwards: true,
+            fade_in_frames: 0,
+        });
+    }
+
+    fn set_motion(&mut self, motion: Motion) {
+        if let Some(segment) = self.segments.last_mut() {
+            segment.motion = motion;
+        }
     }
 
     /// Resumes a starving stream now that more is `written`. If the frame at which it starved is
@@ -342,17 +370,18 @@ impl Timeline {
         if !self.can_be_fed(written) {
             return 0;
         }
-        if at > last.start {
+        if at <= last.start {
+            if self.segments.len() == 1 || self.is_own_start(last) {
+                self.set_motion(Motion::Runs);
+            } else {
+                self.segments.pop();
+            }
+        } else if last.end <= last.position {
+            // Nothing is missing any more: it has ended.
+            self.set_motion(Motion::Runs);
+        } else {
             self.begin(at, last.position, Motion::Runs, written, true);
             return at - last.start;
-        }
-        let begun_as_run = self.segments.len() == 1 || self.is_own_start(last);
-        if begun_as_run {
-            if let Some(segment) = self.segments.last_mut() {
-                segment.motion = Motion::Runs;
-            }
-        } else {
-            self.segments.pop();
         }
         0
     }
@@ -398,8 +427,11 @@ impl Timeline {
     ) -> impl Iterator<Item = Part> + use<> {
         let fade_in = Fade { start: segment.start, frames: segment.fade_in_frames };
         let fade_out = next.map(|next| Fade { start: next.start, frames: next.fade_frames });
+        let fades_backwards = next.is_some_and(|next| next.fades_backwards);
         let drained = segment.start.saturating_add(segment.end.saturating_sub(segment.position));
-        let end = end.min(drained).min(fade_out.map_or(u64::MAX, Fade::end));
+        let faded = fade_out.map_or(u64::MAX, Fade::end);
+        // What is played backwards does not reach the end.
+        let end = end.min(faded).min(if fades_backwards { u64::MAX } else { drained });
         let falls_from = fade_out.map_or(u64::MAX, |fade| fade.start);
         let full_from = fade_in.end().min(falls_from);
         let ranges = [
@@ -411,8 +443,12 @@ impl Timeline {
         ranges.into_iter().filter_map(move |(from, to, fade_in, fade_out)| {
             let (from, to) = (from.max(first), to.min(end));
             let frames = usize::try_from(to.checked_sub(from)?).ok().filter(|count| *count > 0)?;
-            let position = segment.position.saturating_add(from - segment.start);
-            Some(Part { first: from, frames, position, fade_in, fade_out })
+            let is_backwards = fades_backwards && fade_out.is_some();
+            // It turns back at `falls_from`.
+            let from_there = if is_backwards { (2 * falls_from).saturating_sub(to) } else { from };
+            let passed = from_there.saturating_sub(segment.start);
+            let position = segment.position.saturating_add(passed);
+            Some(Part { first: from, frames, position, is_backwards, fade_in, fade_out })
         })
     }
 

@@ -99,7 +99,7 @@ impl Playback {
                     return Ok(ending);
                 }
             }
-            let (heard, was_dry) = (self.stream.heard(now_ns), self.stream.has_run_dry(now_ns));
+            let (heard, was_dry) = (self.stream.heard(now_ns), self.stream.has_drained(now_ns));
             is_written = self.fill(heard)?;
             self.delays.note(written, self.stream.writer().position(), heard);
             // The device may sleep, since it had nothing to play.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proto::stream::{Gain, NewStream, Volume, VolumeOf};
 use rt::shm::RingShape;
-use rt::stream::{FADE_NS, Gains, Wish};
+use rt::stream::{Gains, Wish};
 
 use super::connection::set_volume;
 use super::opening::{Grant, begin_playback};
@@ -31,8 +31,6 @@ pub struct PlaybackStream {
     opened: NewStream,
     writer: StreamWriter,
     shape: RingShape,
-    /// How long a frame lasted when the device's clock was last seen to run; 0: never.
-    frame_ps: u64,
 }
 
 /// Why a wish was not made.
@@ -57,7 +55,7 @@ impl PlaybackStream {
         writer: StreamWriter,
     ) -> Self {
         let (number, shape) = (grant.stream, grant.shape);
-        Self { server, number, opened, writer, shape, frame_ps: 0 }
+        Self { server, number, opened, writer, shape }
     }
 
     /// Leaves a server that has gone, which the program has noticed at `at_ns`: the stream holds
@@ -254,29 +252,19 @@ impl PlaybackStream {
         self.writer.position().saturating_sub(self.heard(at_ns))
     }
 
-    /// Returns whether everything that was written has been heard at `at_ns`: it has drained.
+    /// Returns whether everything that was written has been heard at `at_ns`: it has drained, or
+    /// misses frames. A stream whose frames did not come in time fades out, and goes on after the
+    /// last one that was there.
     pub fn has_drained(&mut self, at_ns: u64) -> bool {
         self.heard(at_ns) >= self.writer.position()
     }
 
-    /// Returns whether it has drained at `at_ns`, or misses frames: a stream whose frames did not
-    /// come in time fades out over the last ones, and waits where that fade began.
-    pub fn has_run_dry(&mut self, at_ns: u64) -> bool {
-        // A device whose clock stands has faded everything out.
-        let frame_ps = self.writer.control_mut().timing().frame_ps;
-        self.frame_ps = if frame_ps > 0 { frame_ps } else { self.frame_ps };
-        let fade_frames = (FADE_NS * PS_PER_NS).checked_div(self.frame_ps).map_or(0, |all| all + 1);
-        self.heard(at_ns) + fade_frames >= self.writer.position()
-    }
-
     /// Returns how often frames were not there when they had to be heard. Each time counts once it
-    /// is over: until then, [`has_run_dry`](Self::has_run_dry).
+    /// is over: until then, [`has_drained`](Self::has_drained).
     pub fn underruns(&mut self) -> u64 {
         self.writer.control_mut().misses()
     }
 }
-
-const PS_PER_NS: u64 = 1000;
 
 impl Drop for PlaybackStream {
     fn drop(&mut self) {

@@ -181,7 +181,7 @@ impl Link {
             self.state.note_gap();
             self.alignment.unlock();
         }
-        let is_dry = self.plays && self.sink.has_run_dry(now_ns());
+        let is_dry = self.plays && self.sink.has_drained(now_ns());
         if self.plays && !is_dry {
             return Ok(());
         }

@@ -28,6 +28,8 @@ pub(super) struct SimulatedCard {
     /// Frames that were written after it had read them.
     pub(super) underruns: u64,
     pub(super) starts: u64,
+    /// How often frames were taken back.
+    pub(super) rewinds: u64,
     /// The hardware is not open.
     pub(super) is_closed: bool,
     /// It can be opened.
@@ -49,6 +51,7 @@ impl SimulatedCard {
             started: None,
             underruns: 0,
             starts: 0,
+            rewinds: 0,
             is_closed: false,
             is_there: false,
             is_wanted: false,
@@ -128,6 +131,7 @@ impl Card for SimulatedCard {
     }
 
     fn rewind(&mut self, frames: u64) -> u64 {
+        self.rewinds += 1;
         let given = frames - frames * self.faults.refused / 256;
         assert!(self.frames() - given >= self.played, "frames are taken back that were read");
         self.written.truncate((self.frames() - given) as usize * self.channels);

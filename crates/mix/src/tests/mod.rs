@@ -4,4 +4,5 @@ mod model;
 mod moving;
 mod recording;
 mod scenario;
+mod starving;
 mod streams;

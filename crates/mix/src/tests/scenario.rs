@@ -34,6 +34,8 @@ pub(super) fn sample(seed: u64, position: u64, channel: usize) -> f32 {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) seed: u64,
+    /// What it plays, by its seed, the position and the channel.
+    pub(super) sound: fn(u64, u64, usize) -> f32,
     pub(super) wishes: VecDeque<NumberedWish>,
     pub(super) next_number: u64,
     pub(super) sent: Vec<Wish>,
@@ -59,6 +61,7 @@ impl Memory {
     pub(super) fn new(seed: u64, written: u64) -> Self {
         Self {
             seed,
+            sound: sample,
             wishes: VecDeque::new(),
             next_number: 0,
             sent: Vec::new(),
@@ -115,7 +118,7 @@ impl StreamMemory for Shared {
         assert!(position >= memory.lowest, "read again below the lowest position");
         for (position, into) in (position..).zip(into) {
             assert!(position < memory.written, "read beyond what is written");
-            *into = sample(memory.seed, position, channel);
+            *into = (memory.sound)(memory.seed, position, channel);
         }
     }
 

@@ -14,7 +14,7 @@ const SINK_LATENCY_US: std::ops::RangeInclusive<u64> = 5_000..=2_000_000;
 /// Less than this until it is heard is short, and the part of it that a device
 /// may render at times.
 const SHORT_US: u64 = 50_000;
-const SHORT_DEPTH: (u128, u128) = (3, 4);
+const SHORT_DEPTH: (u128, u128) = (7, 8);
 
 /// What the target length is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,8 +14,6 @@ pub(super) const LEAST_NS: u64 = 1_000_000;
 const UNKNOWN_NS: u64 = 10_000_000;
 /// How often a device that sleeps and should play is called.
 const CALL_AGAIN_NS: u64 = 100_000_000;
-/// Fraction of a second over which a stream without frames fades out.
-const FADES_PER_SECOND: u32 = 200;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
 const ENDING_NS: u64 = 20_000_000;
 const ENDING_PART: u64 = 4;
@@ -232,11 +230,8 @@ impl<O: Output> Playback<O> {
         if !self.runs || self.begins_at.is_some() || !self.drains.is_empty() {
             return;
         }
-        let timing = self.output.timing();
-        let heard = self.heard_position(now_ns);
-        let left = self.output.written().saturating_sub(heard);
-        let fade = u64::from(self.device.rate_hz / FADES_PER_SECOND) + 1;
-        let is_out = heard >= timing.until && left <= fade && self.backlog.is_empty();
+        let is_heard = self.heard_position(now_ns) >= self.output.written();
+        let is_out = is_heard && self.backlog.is_empty();
         if is_out && self.underrun.is_none() {
             self.note_out_of_frames(now_ns);
             let index = self.read_index(now_ns);

@@ -2,7 +2,7 @@
 //!
 //! By PulseAudio's rules, two minimal requests are left for the time until the bytes come: a
 //! program with a latency of 20 ms is asked each 6 ms. If program and device have been in time for
-//! a while, a short stream follows the device's clock instead: the device renders three quarters of
+//! a while, a short stream follows the device's clock instead: the device renders seven eighths of
 //! what there may be, and the program is asked once for each of its wake-ups, shortly before.
 
 use super::motion::LEAST_NS;
@@ -11,10 +11,10 @@ use crate::output::Output;
 
 /// A request may be made earlier by this part of the time between two, together with others.
 const SLACK_PART: u64 = 4;
-/// The part of a short latency that is left for an answer, at least. With the time before the end
-/// of what is rendered at which the device wakes, that is more than the fade of a stream that runs
-/// out and the device's last look before it: an answer that just misses a wake-up is still heard.
-const SPARE_PART: u64 = 5;
+/// The part of a short latency that is left for an answer, at least. One that misses the device's
+/// wake-up has nearly as long again until the device looks for it once more, and is heard in its
+/// place.
+const SPARE_PART: u64 = 8;
 /// Beside two of the slowest answers.
 const ASIDE_NS: u64 = 1_000_000;
 /// With each answer, this part of the slowest one is forgotten.

@@ -197,15 +197,15 @@ fn a_stream_that_will_run_dry_has_not_yet() {
     playback.put(&bytes(0, 9600));
     playback.pass(SECOND_NS / 10);
     let (now_ns, frame_ps) = (playback.output.now_ns, 1_000_000_000_000 / u64::from(RATE_HZ));
-    // It fades out 5 ms before its end, and that begins in 5 ms.
-    let (at_ns, position) = (now_ns + 5_000_000, 9360);
+    // The device has nothing after its end, which is heard in 5 ms.
+    let (at_ns, position) = (now_ns + 5_000_000, 9600);
     let held = Timing { at_ns, position, until: position, frame_ps, ..Timing::default() };
     playback.output.stated = Some(held);
     playback.update(now_ns);
     assert_eq!(playback.take_notices(), []);
-    assert_eq!(playback.times(now_ns).read_index, 2 * (9360 - 240));
+    assert_eq!(playback.times(now_ns).read_index, 2 * (9600 - 240));
     playback.update(at_ns);
-    assert_eq!(playback.take_notices(), [Notice::Underflow(2 * 9360)]);
+    assert_eq!(playback.take_notices(), [Notice::Underflow(2 * 9600)]);
 }
 
 #[test]
@@ -313,13 +313,28 @@ fn a_device_may_render_half_of_what_is_kept_however_short_the_sinks_latency() {
     assert_eq!(playback.output.depth_frames, RATE_HZ / 100);
 }
 
-/// Plays for six seconds on a device that wakes each 10 ms and renders 15 ms; the program answers
-/// after `answer_ns` of the time. Returns how often it is asked in the last two, the least that the
-/// device finds beyond what it has rendered before, ns, and the depth that is wished in the end,
-/// frames.
-fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> (u32, u64, u32) {
-    const PERIOD_NS: u64 = 10_000_000;
-    const DEPTH_NS: u64 = 15_000_000;
+/// How long before the end of what there is a device looks for more at last, ns.
+const LAST_LOOK_NS: u64 = 2_000_000;
+
+/// How often a device wakes by its depth, ns: a fifth of it and 1 ms before the end of what it has
+/// rendered.
+fn period_ns(depth_frames: u32) -> u64 {
+    let depth_ns = u64::from(depth_frames) * SECOND_NS / u64::from(RATE_HZ);
+    depth_ns * 4 / 5 - 1_000_000
+}
+
+/// What has become of a stream of 20 ms in six seconds.
+struct Followed {
+    /// How often its program was asked in the last two.
+    asked: u32,
+    /// The least that was left when an answer came, ns.
+    least_ns: u64,
+    /// The depth that is wished in the end, frames.
+    depth_frames: u32,
+}
+
+/// Plays on a device; the program answers after `answer_ns` of the time.
+fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> Followed {
     let frames = |ns: u64| ns * u64::from(RATE_HZ) / SECOND_NS;
     let mut playback = short();
     let target = playback.attributes().target_length as usize / 2;
@@ -334,20 +349,21 @@ fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> (u32, u64, u32) {
         let is_settled = now_ns > 4 * SECOND_NS;
         if now_ns == wake_ns {
             let (heard, written) = (playback.output.heard(), playback.output.written());
-            if is_settled {
-                let rendered = frames(DEPTH_NS - PERIOD_NS);
-                let found = (written - heard).saturating_sub(rendered);
-                least = least.min(found * SECOND_NS / u64::from(RATE_HZ));
-            }
-            wake_ns += PERIOD_NS;
-            playback.output.schedule = Some(Schedule {
-                wake_ns,
-                until: heard + frames(PERIOD_NS + DEPTH_NS),
-                interval_ns: PERIOD_NS,
-                interval_frames: frames(PERIOD_NS),
-            });
+            let rendered = written.min(heard + u64::from(depth));
+            // As far as there are frames.
+            let interval_ns = period_ns(depth);
+            let ahead_ns = (rendered - heard) * SECOND_NS / u64::from(RATE_HZ);
+            let lead_ns = u64::from(depth) * SECOND_NS / u64::from(RATE_HZ) - interval_ns;
+            wake_ns += ahead_ns.saturating_sub(lead_ns).max(1_000_000);
+            let until = rendered + frames(interval_ns);
+            let interval_frames = frames(interval_ns);
+            playback.output.schedule =
+                Some(Schedule { wake_ns, until, interval_ns, interval_frames });
         } else if next == Some(now_ns) {
             let (_, length): (u64, u32) = answers.remove(0);
+            if is_settled {
+                least = least.min(playback.output.written() - playback.output.heard());
+            }
             playback.put(&bytes(0, length as usize / 2));
         } else {
             playback.update(now_ns);
@@ -369,33 +385,38 @@ fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> (u32, u64, u32) {
             }
         }
     }
-    (asked, least, playback.output.depth_frames)
+    let least_ns = least * SECOND_NS / u64::from(RATE_HZ);
+    Followed { asked, least_ns, depth_frames: depth }
 }
 
 #[test]
 fn a_short_stream_is_asked_once_for_each_wake_up_of_its_device() {
-    let (asked, found_ns, depth_frames) = asked_by_a_device(|_| 100_000);
-    assert_eq!(depth_frames, RATE_HZ / 50 * 3 / 4);
-    assert!((199..=201).contains(&asked), "{asked}");
-    assert!(found_ns > 10_000_000, "all that the device may render is there: {found_ns}");
+    let Followed { asked, least_ns, depth_frames } = asked_by_a_device(|_| 100_000);
+    assert_eq!(depth_frames, RATE_HZ / 50 * 7 / 8);
+    // Each 13 ms.
+    assert!((152..=156).contains(&asked), "{asked}");
+    assert!(least_ns > 6_000_000, "{least_ns}");
 }
 
 #[test]
 fn a_short_stream_of_a_slow_program_is_asked_earlier() {
     for answer_ms in 2..6 {
-        let (asked, found_ns, depth_frames) = asked_by_a_device(|_| answer_ms * 1_000_000);
+        let followed = asked_by_a_device(|_| answer_ms * 1_000_000);
+        let Followed { asked, least_ns, depth_frames } = followed;
         assert_eq!(depth_frames, RATE_HZ / 100, "{answer_ms} ms");
         assert!((200..=400).contains(&asked), "{answer_ms} ms: {asked}");
-        // Less than nothing would be an underflow.
-        assert!(found_ns > 3_000_000, "{answer_ms} ms: {found_ns}");
+        assert!(least_ns > LAST_LOOK_NS, "{answer_ms} ms: {least_ns}");
     }
 }
 
 #[test]
 fn a_short_stream_whose_program_becomes_slow_is_asked_earlier_again() {
     let slow_from_ns = 4 * SECOND_NS;
-    let answer_ns = |now_ns| if now_ns < slow_from_ns { 100_000 } else { 3_000_000 };
-    let (_, found_ns, depth_frames) = asked_by_a_device(answer_ns);
-    assert_eq!(depth_frames, RATE_HZ / 100);
-    assert!(found_ns > 3_000_000, "{found_ns}");
+    for answer_ms in 3..5 {
+        let answer_ns =
+            |now_ns| if now_ns < slow_from_ns { 100_000 } else { answer_ms * 1_000_000 };
+        let Followed { least_ns, depth_frames, .. } = asked_by_a_device(answer_ns);
+        assert_eq!(depth_frames, RATE_HZ / 100, "{answer_ms} ms");
+        assert!(least_ns > LAST_LOOK_NS, "{answer_ms} ms: {least_ns}");
+    }
 }
