@@ -374,3 +374,51 @@ fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
     assert!(refused.code == Some(1) && refused.stderr.contains("no hardware"), "{refused:?}");
     assert!(streams(&server).is_empty() && shown(&server, "loopback").is_none());
 }
+
+#[test]
+fn a_circle_of_links_is_refused_by_its_name() {
+    let server = server(1024);
+    for name in ["a", "b", "c"] {
+        add_null(&server, &[name]);
+    }
+    let add = |from: &str, to: &str| {
+        server.consort(&["device", "add", "loopback", "--from", from, "--to", to])
+    };
+    add("a", "b").expect_success();
+    add("b", "system").expect_success();
+    add("b", "c").expect_success();
+    for (from, to, circle) in [
+        ("b", "a", "'b' would be heard on itself, through b to a to b:"),
+        ("system", "a", "'system' would be heard on itself, through system to a to b to system:"),
+    ] {
+        let refused = add(from, to);
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(refused.code == Some(1) && said.contains(circle), "{said}");
+    }
+    let remap = ["device", "add", "remap", "--name", "left", "--to", "a", "--map", "1"];
+    server.consort(&remap).expect_success();
+    let refused = add("c", "left");
+    let said = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(said.contains("through c to left to a to b to c:"), "{said}");
+    add("system", "c").expect_success();
+    assert_eq!(streams(&server).len(), 2 * 5, "and nothing is left of what was refused");
+}
+
+#[test]
+fn a_link_that_is_moved_into_a_circle_ends() {
+    let server = server(1024);
+    for name in ["a", "b"] {
+        add_null(&server, &[name]);
+    }
+    for (from, to) in [("a", "b"), ("b", "system")] {
+        let words = ["device", "add", "loopback", "--from", from, "--to", to];
+        server.consort(&words).expect_success();
+    }
+    let of_second = |stream: &&serde_json::Value| {
+        stream["name"] == "b to system" && stream["direction"] == "playback"
+    };
+    let number = streams(&server).iter().find(of_second).expect("it plays")["number"].to_string();
+    server.consort(&["move", &number, "a"]).expect_success();
+    eventually("the link that was moved has ended", || (streams(&server).len() == 2).then_some(()));
+    assert_eq!(streams(&server)[0]["name"], "a to b", "and the other one goes on");
+}

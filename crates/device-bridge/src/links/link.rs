@@ -14,6 +14,7 @@ use rt::rate::frames_in;
 use sys::clock::now_ns;
 
 use super::alignment::{Alignment, AlignmentShape, CHUNK, Step};
+use super::circles::{DRIVER, Wiring};
 use super::frames::Frames;
 use super::mix::Mix;
 use super::options::{Ends, LinkOptions};
@@ -54,13 +55,15 @@ pub(super) struct Link {
     /// What was lost on both sides, as far as it was noticed.
     source_misses: u64,
     sink_misses: u64,
+    /// The device that plays: another one once somebody has moved the stream.
+    plays_on: String,
 }
 
 impl Link {
     /// Opens both streams.
     ///
     /// # Errors
-    /// The server refuses one of them.
+    /// The server refuses one of them; the source would be heard on itself through other links.
     pub(super) fn open(
         connection: &StreamConnection,
         options: &LinkOptions,
@@ -90,6 +93,8 @@ impl Link {
             channels: ends.plays.clone(),
             depth_frames: sink_frames,
         })?;
+        // Both streams are there, so of two links that close a circle at once, one sees the other.
+        check_circle(connection, options, &options.to)?;
         // What is left of the latency beside it is for the source's intervals, and for this thread.
         sink.set_depth(sink_frames / 2)?;
         source.run()?;
@@ -110,14 +115,19 @@ impl Link {
             plays: false,
             source_misses: 0,
             sink_misses: 0,
+            plays_on: options.to.clone(),
         })
     }
 
     /// Passes frames on until the server ends one of the streams, which it returns.
     ///
     /// # Errors
-    /// The server has gone.
-    pub(super) fn run(&mut self) -> anyhow::Result<End> {
+    /// The server has gone; the stream was moved to where the source would be heard on itself.
+    pub(super) fn run(
+        &mut self,
+        connection: &StreamConnection,
+        options: &LinkOptions,
+    ) -> anyhow::Result<End> {
         let interval_ns = self.latency_ns / INTERVALS;
         loop {
             let patience_ns = if self.plays { interval_ns + PATIENCE_NS } else { IDLE_LOOK_NS };
@@ -129,6 +139,7 @@ impl Link {
             if self.sink.writer().control().page().has_ended() {
                 return Ok(End::Sink);
             }
+            self.follow_moves(connection, options)?;
             // Before the frames: what it says of them is true then.
             let source = self.source.reader_mut().control_mut().timing();
             self.read();
@@ -144,6 +155,21 @@ impl Link {
                 self.end(source)?;
             }
         }
+    }
+
+    /// Looks whether the stream that plays was moved, and where to.
+    fn follow_moves(
+        &mut self,
+        connection: &StreamConnection,
+        options: &LinkOptions,
+    ) -> anyhow::Result<()> {
+        let Some(state) = self.sink.writer().control().page().state() else { return Ok(()) };
+        let device = state.device.further().unwrap_or(DRIVER);
+        if device != self.plays_on {
+            self.plays_on = device.into();
+            check_circle(connection, options, device)?;
+        }
+        Ok(())
     }
 
     /// Reads what is there. More than the latency is too late to be heard.
@@ -282,9 +308,9 @@ pub(super) fn run(
     options: &LinkOptions,
 ) -> anyhow::Result<()> {
     loop {
-        let ended = match link.run()? {
-            End::Source => &options.from.device,
-            End::Sink => &options.to,
+        let ended = match link.run(connection, options)? {
+            End::Source => options.from.device.clone(),
+            End::Sink => link.plays_on.clone(),
         };
         if ended != DRIVER {
             bail!("the device '{ended}' was removed");
@@ -304,8 +330,24 @@ pub(super) fn run(
     }
 }
 
-/// Name of the device that drives.
-const DRIVER: &str = "system";
+/// Checks that a link that plays on `device` does not bring its source's sound back to the source.
+fn check_circle(
+    connection: &StreamConnection,
+    options: &LinkOptions,
+    device: &str,
+) -> anyhow::Result<()> {
+    if options.from.captures {
+        return Ok(());
+    }
+    let (from, streams) = (&*options.from.device, connection.streams()?);
+    let Some(circle) = Wiring::of(&streams).circle(from, device) else { return Ok(()) };
+    let circle = circle.join(" to ");
+    bail!(
+        "'{from}' would be heard on itself, through {circle}: remove one of these links with \
+         'consort device remove', or choose another device with --to"
+    )
+}
+
 /// How long another driver takes at most, ns.
 const REOPEN_WITHIN_NS: u64 = 10_000_000_000;
 const REOPEN_EVERY_NS: u64 = 100_000_000;

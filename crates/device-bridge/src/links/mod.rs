@@ -5,6 +5,7 @@
 //! publish.
 
 mod alignment;
+mod circles;
 mod frames;
 mod link;
 mod mix;
@@ -64,8 +65,10 @@ pub(crate) fn spawn(
     run: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let body = move || {
-        // The reason is the server's end or a device's, which users know of.
-        let _ = run();
+        // The reason is mostly the server's end or a device's, which users know of.
+        if let Err(error) = run() {
+            eprintln!("consort: a link has ended: {error:#}");
+        }
         state.end();
     };
     thread::Builder::new().name("consort-link".into()).spawn(body)?;
