@@ -39,6 +39,9 @@ pub enum OpenError {
     /// This user lacks the permission.
     #[error("permission denied")]
     Denied,
+    /// It passes its samples to a sound server of this kind, which may be consort itself.
+    #[error("it leads to a sound server ({0}), and to no card")]
+    SoundServer(&'static str),
     /// Anything else: an `errno`.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     Other(i32),

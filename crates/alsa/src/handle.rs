@@ -7,6 +7,7 @@ use std::ptr::{NonNull, null_mut};
 use alsa_sys as ffi;
 
 use crate::configure::Setup;
+use crate::definition::sound_server;
 use crate::error::{Fault, OpenError};
 
 /// The direction of samples.
@@ -66,6 +67,10 @@ impl Pcm {
     /// # Errors
     /// [`OpenError`].
     pub fn open(name: &str, direction: Direction) -> Result<Self, OpenError> {
+        // Not opened: its plug-in would wait for a server that may be the one that starts here.
+        if let Some(kind) = sound_server(name) {
+            return Err(OpenError::SoundServer(kind));
+        }
         let name = CString::new(name).map_err(|_| OpenError::Missing)?;
         let stream = match direction {
             Direction::Capture => ffi::SND_PCM_STREAM_CAPTURE,

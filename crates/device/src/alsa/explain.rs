@@ -28,6 +28,9 @@ pub(super) fn not_opened(name: &str, direction: Direction, error: OpenError) -> 
         OpenError::Denied => format!(
             "{what}: permission denied; as root: usermod --append --groups audio NAME, then log in again"
         ),
+        OpenError::SoundServer(_) => {
+            format!("{what}: {error}, which may be this one; name a card: {}", there_is())
+        }
         OpenError::Other(_) => format!("{what}: {error}"),
     }
 }
