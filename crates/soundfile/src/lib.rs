@@ -2,8 +2,9 @@
 //! on a disk.
 //!
 //! [`Reader`] reads what libsndfile reads: WAV, RF64, FLAC, AIFF, Ogg and more. [`Writer`] writes
-//! WAV with 32-bit floating point, which keeps every sample of the graph exactly, and continues as
-//! RF64 beyond 4 GiB. Samples are planar `f32`, full scale ±1.0, one slice per channel.
+//! WAV with 32-bit floating point, which keeps every sample of the graph exactly, or in another
+//! [`Encoding`], and continues as RF64 beyond 4 GiB. Samples are planar `f32`, full scale ±1.0, one
+//! slice per channel.
 //!
 //! libsndfile is loaded when the first file is opened, so that programs without sound files do not
 //! load it.
@@ -21,4 +22,4 @@ mod writer;
 
 pub use error::SoundFileError;
 pub use reader::Reader;
-pub use writer::Writer;
+pub use writer::{Encoding, Writer};

@@ -18,8 +18,8 @@ use self::stream::Stream;
 /// `SFM_READ`, `SFM_WRITE`.
 const MODE_READ: c_int = 0x10;
 const MODE_WRITE: c_int = 0x20;
-/// `SF_FORMAT_RF64 | SF_FORMAT_FLOAT`.
-const FORMAT_RF64_FLOAT: c_int = 0x22_0000 | 0x0006;
+/// `SF_FORMAT_RF64`.
+const FORMAT_RF64: c_int = 0x22_0000;
 /// `SF_FORMAT_TYPEMASK`, `SF_FORMAT_OGG`, `SF_FORMAT_SUBMASK`.
 const FORMAT_CONTAINER: c_int = 0x0fff_0000;
 const FORMAT_OGG: c_int = 0x20_0000;
@@ -104,17 +104,19 @@ impl SoundFile {
         Ok((sound, shape))
     }
 
-    /// Creates a file of 32-bit floating point: WAV, as long as that is enough, then RF64.
+    /// Creates a file of samples in this encoding, by the number that `SF_FORMAT_…` has for it:
+    /// WAV, as long as that is enough, then RF64.
     pub(crate) fn write_to(
         file: File,
         channels: u16,
         sample_rate_hz: u32,
+        encoding: c_int,
     ) -> Result<Self, Refusal> {
         let unsupported = |_| Refusal::Unsupported("the sample rate is too high".into());
         let mut info = Info {
             sample_rate_hz: sample_rate_hz.try_into().map_err(unsupported)?,
             channels: channels.into(),
-            format: FORMAT_RF64_FLOAT,
+            format: FORMAT_RF64 | encoding,
             ..Info::default()
         };
         let mut sound = Self::open(file, MODE_WRITE, &mut info)?;
@@ -188,6 +190,16 @@ impl SoundFile {
             (self.functions.write_frames)(self.handle.as_ptr(), interleaved.as_ptr(), given_frames)
         };
         frames.clamp(0, given_frames) as usize
+    }
+
+    /// Writes whole frames in the file's encoding and returns how many bytes of them.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> usize {
+        let given = bytes.len() as i64;
+        // SAFETY: the handle is open; the slice has these bytes.
+        let written = unsafe {
+            (self.functions.write_raw)(self.handle.as_ptr(), bytes.as_ptr().cast(), given)
+        };
+        written.clamp(0, given) as usize
     }
 
     /// Seeks to a frame; when writing, also beyond the end.

@@ -1,4 +1,4 @@
-//! Writing WAV files with 32-bit floating point.
+//! Writing WAV files.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,51 @@ use std::path::{Path, PathBuf};
 use crate::SoundFileError;
 use crate::library::{MAXIMUM_CHANNELS, Refusal, SoundFile};
 
-const BYTES_PER_SAMPLE: u32 = 4;
+/// How a file stores samples. Those of several bytes begin with the least significant one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// Eight bits without a sign.
+    Unsigned8,
+    /// 16 bits with a sign.
+    Signed16,
+    /// 24 bits with a sign, in three bytes.
+    Signed24,
+    /// 32 bits with a sign.
+    Signed32,
+    /// 32-bit floating point.
+    #[default]
+    Float32,
+    /// G.711 A-law.
+    ALaw,
+    /// G.711 μ-law.
+    MuLaw,
+}
+
+impl Encoding {
+    /// Returns the bytes of one sample.
+    #[must_use]
+    pub fn bytes_per_sample(self) -> usize {
+        match self {
+            Self::Unsigned8 | Self::ALaw | Self::MuLaw => 1,
+            Self::Signed16 => 2,
+            Self::Signed24 => 3,
+            Self::Signed32 | Self::Float32 => 4,
+        }
+    }
+
+    /// Returns its number in `SF_FORMAT_…`.
+    fn number(self) -> i32 {
+        match self {
+            Self::Unsigned8 => 0x05,
+            Self::Signed16 => 0x02,
+            Self::Signed24 => 0x03,
+            Self::Signed32 => 0x04,
+            Self::Float32 => 0x06,
+            Self::MuLaw => 0x10,
+            Self::ALaw => 0x11,
+        }
+    }
+}
 
 /// A WAV file that is being written. Beyond 4 GiB it continues as RF64 (EBU Tech 3306), whose
 /// header has the same size.
@@ -20,6 +64,7 @@ pub struct Writer {
     path: PathBuf,
     sound: SoundFile,
     channels: u16,
+    encoding: Encoding,
     /// Size of the header in bytes.
     sound_offset: u64,
     frames: u64,
@@ -28,7 +73,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the file, replacing one with the same name.
+    /// Creates the file with 32-bit floating point, replacing one with the same name.
     ///
     /// # Errors
     /// [`SoundFileError`]: `Shape`, `Write`, `DiskFull`, `Library`.
@@ -37,32 +82,47 @@ impl Writer {
         channels: u16,
         sample_rate_hz: u32,
     ) -> Result<Self, SoundFileError> {
+        Self::create_in(path, channels, sample_rate_hz, Encoding::Float32)
+    }
+
+    /// Creates the file with samples in this encoding, replacing one with the same name.
+    ///
+    /// # Errors
+    /// [`SoundFileError`]: `Shape`, `Write`, `DiskFull`, `Library`.
+    pub fn create_in(
+        path: impl AsRef<Path>,
+        channels: u16,
+        sample_rate_hz: u32,
+        encoding: Encoding,
+    ) -> Result<Self, SoundFileError> {
         let path = path.as_ref().to_owned();
         let bytes_per_second =
-            u64::from(BYTES_PER_SAMPLE) * u64::from(channels) * u64::from(sample_rate_hz);
+            encoding.bytes_per_sample() as u64 * u64::from(channels) * u64::from(sample_rate_hz);
         // The library stores the byte rate in a signed integer.
         let fits = channels <= MAXIMUM_CHANNELS && i32::try_from(bytes_per_second).is_ok();
         if bytes_per_second == 0 || !fits {
             return Err(SoundFileError::Shape { path, channels, sample_rate_hz });
         }
         let file = File::create(&path).map_err(|source| failure(&path, 0, source))?;
-        let sound =
-            SoundFile::write_to(file, channels, sample_rate_hz).map_err(
-                |refusal| match refusal {
-                    Refusal::Library(reason) => {
-                        SoundFileError::Library { path: path.clone(), reason }
-                    }
-                    Refusal::System(source) => failure(&path, 0, source),
-                    refusal => failure(
-                        &path,
-                        0,
-                        io::Error::other(format!("libsndfile refuses: {refusal:?}")),
-                    ),
-                },
-            )?;
+        let sound = SoundFile::write_to(file, channels, sample_rate_hz, encoding.number())
+            .map_err(|refusal| match refusal {
+                Refusal::Library(reason) => SoundFileError::Library { path: path.clone(), reason },
+                Refusal::System(source) => failure(&path, 0, source),
+                refusal => {
+                    failure(&path, 0, io::Error::other(format!("libsndfile refuses: {refusal:?}")))
+                }
+            })?;
         let sound_offset =
             sound.file().metadata().map_err(|source| failure(&path, 0, source))?.len();
-        Ok(Self { path, sound, channels, sound_offset, frames: 0, interleaved: Vec::new() })
+        Ok(Self {
+            path,
+            sound,
+            channels,
+            encoding,
+            sound_offset,
+            frames: 0,
+            interleaved: Vec::new(),
+        })
     }
 
     /// Returns the number of frames written so far.
@@ -91,9 +151,34 @@ impl Writer {
             let into = self.interleaved.iter_mut().skip(channel).step_by(channels);
             into.zip(plane.as_ref()).for_each(|(into, sample)| *into = *sample);
         }
+        let written = self.sound.write(&self.interleaved);
+        self.note(written, frames)
+    }
+
+    /// Appends whole frames that are in the file's encoding: interleaved, as [`Encoding`] says.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write).
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), SoundFileError> {
+        let frame_bytes = self.frame_bytes();
+        let frames = bytes.len() / frame_bytes;
+        if frames == 0 {
+            return Ok(());
+        }
+        let written = self.sound.write_bytes(&bytes[..frames * frame_bytes]);
+        self.note(written / frame_bytes, frames)
+    }
+
+    /// Returns the bytes of a frame in the file.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        self.encoding.bytes_per_sample() * usize::from(self.channels)
+    }
+
+    /// Notes that `written` of `frames` frames were written.
+    fn note(&mut self, written: usize, frames: usize) -> Result<(), SoundFileError> {
         // The sound is written before the header that counts it: a process killed in between leaves
         // the previous file.
-        let written = self.sound.write(&self.interleaved);
         if written == frames {
             self.sound.update_header();
         }
@@ -128,8 +213,7 @@ impl Writer {
     ///
     /// A disk that refuses even this keeps the previous header, which states where the sound ends.
     fn take_back(&mut self) {
-        let bytes_per_frame = u64::from(BYTES_PER_SAMPLE) * u64::from(self.channels);
-        let end = self.sound_offset + self.frames * bytes_per_frame;
+        let end = self.sound_offset + self.frames * self.frame_bytes() as u64;
         // Fails if nothing of the block was written, and on a device, which cannot be shortened.
         let _ = self.sound.file().set_len(end);
         self.sound.seek(self.frames);
@@ -182,6 +266,39 @@ mod tests {
         let frames = reader.read(&mut planes).unwrap();
         planes.iter_mut().for_each(|plane| plane.truncate(frames));
         (planes, reader.read(&mut [[0.0]]).err())
+    }
+
+    #[test]
+    fn every_encoding_is_read_again_as_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("encoded.wav");
+        for (encoding, bytes, samples) in [
+            (Encoding::Unsigned8, &[0x80, 0x00, 0xc0, 0x80][..], [0.0, -1.0, 0.5, 0.0]),
+            (Encoding::Signed16, &[0, 0x80, 0, 0x40, 0, 0, 0, 0xc0], [-1.0, 0.5, 0.0, -0.5]),
+            (
+                Encoding::Signed24,
+                &[0, 0, 0x80, 0, 0, 0x40, 0, 0, 0, 0, 0, 0xc0],
+                [-1.0, 0.5, 0.0, -0.5],
+            ),
+        ] {
+            let mut writer = Writer::create_in(&path, 2, 44_100, encoding).unwrap();
+            assert_eq!(writer.frame_bytes(), bytes.len() / 2);
+            writer.write_bytes(bytes).unwrap();
+            assert_eq!(writer.frames(), 2);
+            writer.finish().unwrap();
+            let mut reader = Reader::open(&path).unwrap();
+            assert_eq!((reader.sample_rate_hz(), reader.frames()), (44_100, Some(2)));
+            let mut planes = vec![vec![9.0; 3]; 2];
+            assert_eq!(reader.read(&mut planes).unwrap(), 2);
+            let read = [planes[0][0], planes[1][0], planes[0][1], planes[1][1]];
+            assert_eq!(read, samples, "{encoding:?}");
+        }
+        for encoding in [Encoding::ALaw, Encoding::MuLaw, Encoding::Signed32] {
+            let mut writer = Writer::create_in(&path, 2, 8000, encoding).unwrap();
+            writer.write_bytes(&vec![0x55; 10 * writer.frame_bytes()]).unwrap();
+            writer.finish().unwrap();
+            assert_eq!(Reader::open(&path).unwrap().frames(), Some(10), "{encoding:?}");
+        }
     }
 
     #[test]
