@@ -148,6 +148,30 @@ fn a_stream_feeds_other_clients_with_the_permission_to_play() {
 }
 
 #[test]
+fn a_recorder_hears_other_programs_with_the_permission_to_record() {
+    for (permissions, may_record) in [("connect,play,capture", false), ("capture,record", true)] {
+        let (server, _policy) = server(&format!("{permissions} exe=*/restricted\n"), &[]);
+        let restricted = server.directory().join("restricted");
+        copy_program(binary("consort"), &restricted);
+        let mut command = server.command(&restricted.to_string_lossy());
+        command.args(["record", "take.wav"]);
+        let recorder = Program::start(command);
+        const PORT: &str = "consort record:input_FL";
+        server.await_port(PORT);
+        // What is captured needs another permission, which it has.
+        server.await_connection("system:capture_1", PORT);
+        let _client = server.probe(&["thru", "client"]);
+        let connected = server.consort(&["connect", "client:out", PORT]);
+        assert_eq!(connected.code, Some(i32::from(!may_record)), "{permissions}: {connected:?}");
+        if !may_record {
+            let words = ["policy does not allow", PORT, "to hear other clients"];
+            assert_says(permissions, &connected.stderr, &words);
+        }
+        recorder.terminate();
+    }
+}
+
+#[test]
 fn with_a_policy_a_web_page_needs_a_token() {
     let (_directory, path) = policy("nothing cgroup=*/test.scope\n");
     let mut command = std::process::Command::new(binary("consort"));

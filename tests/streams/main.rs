@@ -10,6 +10,7 @@ mod patching;
 mod pipes;
 mod playing;
 mod programs;
+mod recorders;
 mod recording;
 mod refused;
 mod returning;

@@ -53,7 +53,7 @@ fn connections(server: &Server) -> Vec<(String, String)> {
     all
 }
 
-fn pair(source: &str, destination: &str) -> (String, String) {
+pub(crate) fn pair(source: &str, destination: &str) -> (String, String) {
     (source.to_owned(), destination.to_owned())
 }
 

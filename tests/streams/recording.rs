@@ -1,7 +1,7 @@
 //! Programs that record: what leaves the device, and what it captures.
 
 use client::stream::{Acknowledgement, RecordOptions, RecordStream, SamplesMut, StreamConnection};
-use harness::{Server, Sound, eventually, in_three_attempts};
+use harness::{Server, Sound, eventually, in_three_attempts, tone};
 use sys::clock::now_ns;
 
 use crate::{RATE_HZ, await_no_stream, file, play, ramps, server, streams};
@@ -152,4 +152,64 @@ fn consort_record_writes_what_is_heard_into_a_file() {
         assert_eq!(Sound::read(&recorded).channels[0], vec![0.0; RATE_HZ as usize]);
         Ok(())
     });
+}
+
+#[test]
+fn a_recording_at_another_rate_in_another_format_has_the_same_sound() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        let tone = tone(1000.0, RATE_HZ, 4 * RATE_HZ as usize);
+        let level = tone.iter().fold(0.0_f32, |level, sample| level.max(sample.abs()));
+        let silent = vec![0.0; tone.len()];
+        let path = file(&server, "tone.wav", &Sound::of(RATE_HZ, &[tone, silent]));
+        let player = play(&server, &path, &[]);
+        crate::await_playing(&server);
+        let into = server.directory().join("heard.wav");
+        let words = ["--rate", "44100", "--format", "s24", "--channels", "1", "--duration", "1"];
+        let name = into.to_string_lossy();
+        let record = [&["record", "--monitor", &name], &words[..]].concat();
+        let recorded = server.consort(&record).expect_success();
+        assert!(recorded.stdout.contains("44100 Hz, 1 channel, 0:01.0"), "{recorded:?}");
+        player.terminate();
+        let heard = Sound::read(&into);
+        assert_eq!((heard.sample_rate_hz, heard.channels.len()), (44_100, 1));
+        assert_eq!(heard.channels[0].len(), 44_100, "to the frame");
+        let bytes = std::fs::metadata(&into).expect("a file").len();
+        assert!((3 * 44_100..3 * 44_100 + 1000).contains(&bytes), "{bytes} bytes");
+        let hz = heard.frequency_hz(0);
+        if (hz - 1000.0).abs() > 1.0 {
+            return Err(format!("{hz} Hz"));
+        }
+        // One of two channels that are mixed into one.
+        let loud = heard.rms(0) * std::f64::consts::SQRT_2 / f64::from(level);
+        if (loud - 0.5).abs() > 0.01 {
+            return Err(format!("it is {loud} as loud"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_client_of_the_graph_is_recorded_by_its_name() {
+    let server = server(256);
+    let _client = server.probe(&["thru", "client"]);
+    let path = server.directory().join("take.wav").to_string_lossy().into_owned();
+    let recorder = server.spawn_consort(&["record", "--device", "client", &path]);
+    server.await_connection("client:out", "consort record:input_1");
+    assert!(!server.lsp(&["-c"]).contains("consort record:input_2"), "it has one output");
+    recorder.signal(rustix::process::Signal::INT);
+    recorder.finish().expect_success();
+    for (words, expected) in [
+        (&["--device", "none"][..], "'none' has no outputs in the graph"),
+        (&["--device", "none", "--monitor"], "there is no device 'none'"),
+        (&["--device", "client", "--monitor"], "'client' is a client of the graph"),
+        (&["--format", "s16be"], "a WAV file has no s16be"),
+        (&["--rate", "7"], "7 is not in 1000..=768000"),
+    ] {
+        let refused = server.consort(&[&["record", &path], words].concat());
+        assert!(refused.code != Some(0) && refused.stderr.contains(expected), "{refused:?}");
+    }
+    server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
+    let refused = server.consort(&["record", "--device", "other", &path]);
+    assert!(refused.stderr.contains("--monitor records what leaves it"), "{refused:?}");
 }

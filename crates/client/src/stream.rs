@@ -13,6 +13,7 @@
 mod awaited;
 mod connection;
 mod control;
+mod converted;
 mod device_watch;
 mod devices;
 mod opening;
@@ -31,6 +32,7 @@ pub use awaited::AwaitedServer;
 pub use connection::{PlaybackOptions, RecordOptions, StreamConnection};
 pub(crate) use connection::{set_volume, streams};
 pub use control::{NoRoomForWish, StreamControl};
+pub use converted::ConvertedReader;
 pub use device_watch::DeviceWatch;
 pub use devices::StreamDevice;
 pub(crate) use devices::device;

@@ -234,6 +234,7 @@ impl CycleThread {
         }
         let replaced = mem::replace(&mut self.plan, next);
         replaced.driver_swap = swap;
+        self.streams.follow_plan(&*self.plan);
         self.follow_pace();
         replaced
     }
@@ -336,13 +337,8 @@ impl CycleThread {
     }
 
     fn read_capture(&mut self, info: CycleInfo) {
-        let is_recorded = self.streams.record_capture(info.quantum);
         let (slabs, plan, frames) = (&mut self.capture, &*self.plan, info.quantum as usize);
-        let mut buffers = CaptureBuffers { slabs, plan, frames, is_recorded };
-        self.driver.read(&mut buffers);
-        if is_recorded {
-            self.streams.keep_captured(frames, &mut buffers);
-        }
+        self.driver.read(&mut CaptureBuffers { slabs, plan, frames });
         for slab in &self.capture {
             slab.header().finish(info.cycle);
         }

@@ -3,8 +3,9 @@
 //! plans.
 //!
 //! The driver signals each client, reads its times and writes its record; it mixes each output that
-//! is connected to a playback port; and it signals the followers of a client that is late. A
-//! program chooses how many there are, so a program has a part of the driver's time.
+//! is connected to a playback port or to a stream that records; and it signals the followers of a
+//! client that is late. A program chooses how many there are, so a program has a part of the
+//! driver's time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +35,7 @@ pub struct DriverWork {
     pub seats: u64,
     /// Pairs of a client of the program and one that hears it.
     pub edges: u64,
-    /// Connections to playback ports, and of streams with clients.
+    /// Connections to playback ports and to streams that record, and of streams with clients.
     pub sources: u64,
 }
 
@@ -75,20 +76,21 @@ pub fn work_of_programs<P: Ord>(
     for client in model.clients().filter(|client| !model.is_device(client.id)) {
         let of_program: &mut DriverWork = work.entry(program(client.id)).or_default();
         of_program.seats += u64::from(runs(client.id));
-        let hearers = followers(model, client.id);
         if model.is_stream_client(client.id) {
             // The driver passes it to them, and signals none.
-            let outputs = model.ports_of(client.id).flat_map(|port| &port.links);
-            let readers = outputs.filter_map(|link| model.port(link.other));
-            let heard = readers.filter(|reader| hearers.contains(&reader.owner));
+            let outputs = model.ports_of(client.id).filter(|port| port.is_output());
+            let readers = outputs.flat_map(|port| &port.links);
+            let readers = readers.filter_map(|link| model.port(link.other));
+            let heard = readers.filter(|reader| !model.is_device(reader.owner));
             of_program.sources += heard.count() as u64;
         } else {
-            of_program.edges += hearers.len() as u64;
+            of_program.edges += followers(model, client.id).len() as u64;
         }
     }
-    for input in model.driver_ports().filter(|port| port.is_input()) {
+    for input in model.inputs_of_server() {
         for output in input.links.iter().filter_map(|link| model.port(link.other)) {
-            work.entry(program(output.owner)).or_default().sources += 1;
+            let payer = if model.is_driver(input.owner) { output.owner } else { input.owner };
+            work.entry(program(payer)).or_default().sources += 1;
         }
     }
     work
@@ -97,18 +99,25 @@ pub fn work_of_programs<P: Ord>(
 /// Returns what a connection adds to the driver's work for the program of its output.
 pub fn work_of_connection(model: &Model, writer: u32, reader: u32) -> DriverWork {
     let between_clients = writer != reader && !model.is_device(writer) && !model.is_device(reader);
-    let is_passed = between_clients && model.is_stream_client(writer);
-    let is_edge = between_clients && !is_passed && !followers(model, writer).contains(&reader);
+    let is_passed = model.is_stream_client(writer) && !model.is_device(reader);
+    let is_signaled = between_clients && !is_passed && !model.is_stream_client(reader);
+    let is_edge = is_signaled && !followers(model, writer).contains(&reader);
     let is_source = model.is_driver(reader) || is_passed;
     DriverWork { seats: 0, edges: u64::from(is_edge), sources: u64::from(is_source) }
 }
 
-/// The other clients that hear a client.
+/// Returns what a connection adds to the driver's work for the program of its input, if that is a
+/// stream which records: it chooses what it records, also from devices.
+pub fn work_of_recording(model: &Model, reader: u32) -> DriverWork {
+    DriverWork { sources: model.is_stream_client(reader).into(), ..DriverWork::default() }
+}
+
+/// The other clients that hear a client, and wait for it.
 fn followers(model: &Model, writer: u32) -> BTreeSet<u32> {
     let outputs = model.ports_of(writer).filter(|port| port.is_output());
     let readers = outputs.flat_map(|port| &port.links).filter_map(|link| model.port(link.other));
     let clients = readers.map(|port| port.owner).filter(|reader| *reader != writer);
-    clients.filter(|reader| !model.is_device(*reader)).collect()
+    clients.filter(|reader| !model.is_device(*reader) && !model.is_stream_client(*reader)).collect()
 }
 
 #[cfg(test)]
@@ -199,6 +208,31 @@ mod tests {
         let program = |client: u32| (client == player).then_some('p');
         let work = work_of_programs(&model, program, |_| false);
         assert_eq!(work[&Some('p')], DriverWork { sources: 2, ..DriverWork::default() });
+    }
+
+    #[test]
+    fn what_a_stream_records_is_the_work_of_its_own_program() {
+        let (mut model, driver) = model_with_driver();
+        let synth = client(&mut model, "synth");
+        let recorder = model.open_stream_client("recorder").unwrap();
+        let (port_type, slot) = (PortType::Audio, None);
+        for (name, flags) in [("input_FL", INPUT), ("output_FL", OUTPUT)] {
+            let port = NewPort { name: name.into(), port_type, flags, number: 0, slot };
+            model.register_port(recorder, &port).unwrap();
+        }
+        let source = DriverWork { sources: 1, ..DriverWork::default() };
+        let nothing = DriverWork::default();
+        for (writer, expected) in [(driver, nothing), (synth, nothing), (recorder, source)] {
+            assert_eq!(work_of_connection(&model, writer, recorder), expected, "{writer}");
+        }
+        assert_eq!([recorder, synth].map(|to| work_of_recording(&model, to)), [source, nothing]);
+        for output in ["system:capture_1", "synth:out", "recorder:output_FL"] {
+            model.connect(output, "recorder:input_FL").unwrap();
+        }
+        let program = |client: u32| (client != driver).then_some(client);
+        let work = work_of_programs(&model, program, |client| client == synth);
+        assert_eq!(work[&Some(recorder)], DriverWork { sources: 4, ..DriverWork::default() });
+        assert_eq!(work[&Some(synth)], DriverWork { seats: 1, ..DriverWork::default() });
     }
 
     fn most(mut work: impl FnMut(u64) -> DriverWork) -> u64 {

@@ -39,15 +39,16 @@ pub fn order(model: &Model, members: &[u32]) -> Order {
 }
 
 /// Returns whether sound from `reader` reaches `writer`, so that a connection the other way closes
-/// a loop. No loop passes through a device.
+/// a loop. No loop passes through a device or a program with streams.
 pub fn would_close_loop(model: &Model, writer: u32, reader: u32) -> bool {
-    let members: Vec<u32> = model.programs().collect();
+    let is_passed = |client: &u32| !model.is_server_written(*client);
+    let members: Vec<u32> = model.programs().filter(is_passed).collect();
     let mut followers: HashMap<u32, Vec<u32>> = HashMap::new();
     for (source, destination) in edges_by_age(model, &members) {
         followers.entry(source).or_default().push(destination);
     }
-    let has_device = model.is_device(writer) || model.is_device(reader);
-    !has_device && reaches(&followers, reader, writer)
+    let both = [writer, reader].iter().all(is_passed);
+    both && reaches(&followers, reader, writer)
 }
 
 /// Each pair of connected clients once, by the age of its oldest connection.

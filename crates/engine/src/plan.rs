@@ -47,11 +47,11 @@ pub struct PlanSeat {
     pub thread: Option<Arc<PeerThread>>,
     /// Transport requests on its own page count: it has the permission to control.
     pub controls: bool,
-    /// A path leads from it to a playback port, within one cycle.
+    /// A path leads from it to a playback port or to a stream that records, within one cycle.
     pub feeds_playback: bool,
 }
 
-/// A buffer that a playback port hears.
+/// A buffer that a playback port hears, or a stream records.
 #[derive(Debug)]
 pub struct PlaybackSource {
     slab: Arc<PeerSlab>,
@@ -75,6 +75,8 @@ pub struct Plan {
     pub roots: Vec<usize>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
+    /// The streams that record something, by number, and the sources of each of their channels.
+    pub recorded: Vec<(u32, Vec<Vec<PlaybackSource>>)>,
     /// Whether each output port of the driver has a connection, by number.
     pub connected: Vec<bool>,
     /// The driver from this plan on; in a plan that retires, the one that it took the place of.
@@ -143,10 +145,17 @@ impl Plan {
         self.playback.iter().any(|sources| !sources.is_empty())
     }
 
+    /// Returns the sources of each channel of a stream that records something. Thread: cycle.
+    pub fn recording(&self, stream: u32) -> Option<&[Vec<PlaybackSource>]> {
+        let place = self.recorded.binary_search_by_key(&stream, |(number, _)| *number).ok()?;
+        self.recorded.get(place).map(|(_, channels)| channels.as_slice())
+    }
+
     /// Releases everything that the plan kept mapped. Control thread, when the plan has retired.
     pub fn clear(&mut self) {
         self.seats.clear();
         self.roots.clear();
         self.playback.clear();
+        self.recorded.clear();
     }
 }

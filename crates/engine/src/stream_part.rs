@@ -5,11 +5,7 @@
 
 use std::mem;
 
-use device::Capture;
-use mix::{
-    CapturedFrames, Card, ChannelSet, DeviceLoop, DeviceShape, FrameHistory, Planes, Recorder,
-    Stream,
-};
+use mix::{Card, ChannelSet, DeviceLoop, DeviceShape, FrameHistory, Planes, Recorder, Stream};
 use proto::limits::STREAMS;
 use rt::park::Park;
 use rt::stream::FADE_NS;
@@ -18,6 +14,7 @@ use sys::futex::Futex;
 use sys::memory::OwnSlab;
 
 use crate::device_stream::{DeviceRecorder, DeviceStream};
+use crate::plan::Plan;
 
 /// The loop of a device that plays streams. Made by the control thread.
 #[derive(Debug)]
@@ -25,6 +22,8 @@ pub struct StreamDevice {
     pub(crate) device: DeviceLoop<DeviceStream, DeviceRecorder>,
     /// What the graph plays in a cycle.
     pub(crate) cycle: Planes,
+    /// What it brings to a channel of a stream that records.
+    pub(crate) recorded: Vec<f32>,
 }
 
 /// Returns how long a fade and a change of volume last, frames.
@@ -47,7 +46,10 @@ impl StreamDevice {
         let streams = STREAMS;
         let shape = DeviceShape { sample_rate_hz, channels, graph_frames, streams, ramp_frames };
         let device = DeviceLoop::new(shape, volume);
-        Box::new(Self { device, cycle: Planes::new(channels, longest) })
+        // A cycle must not be the first to touch it.
+        let mut recorded = vec![1.0; longest];
+        recorded.fill(0.0);
+        Box::new(Self { device, cycle: Planes::new(channels, longest), recorded })
     }
 }
 
@@ -83,8 +85,6 @@ pub enum StreamOrder {
     },
     /// Room to keep what leaves the device, for the first stream that records that.
     Keep(Box<FrameHistory>),
-    /// Room to keep what the device captures, for the first stream that records that.
-    KeepCaptured(Box<CapturedFrames>),
     /// A new stream that records.
     Record(Box<Recorder<DeviceRecorder>>),
     /// The stream of this number ends: it fades out, and comes back.
@@ -104,8 +104,6 @@ pub enum StreamReturn {
     Recorder(Box<Recorder<DeviceRecorder>>),
     /// Room that is not needed any more.
     Kept(Box<FrameHistory>),
-    /// Likewise.
-    KeptCaptured(Box<CapturedFrames>),
     /// The loop.
     Device {
         /// It has no streams any more.
@@ -161,30 +159,11 @@ impl StreamPart {
         self.device.as_ref().is_some_and(|all| all.device.recorders().need_cycles())
     }
 
-    /// Returns whether streams record what is captured in the graph's cycles, of which the loop
-    /// gets those of `quantum` frames. Thread: cycle.
-    pub fn record_capture(&mut self, quantum: u32) -> bool {
-        self.quantum == Some(quantum) && self.captured_cycle().is_some()
-    }
-
-    /// Returns the frames of a cycle, for what is captured in it, if a stream records that.
-    fn captured_cycle(&mut self) -> Option<&mut Planes> {
-        self.device.as_mut()?.device.recorders_mut().captured_cycle()
-    }
-
-    /// Keeps what was captured in a cycle of `frames` frames for streams that record it. Thread:
-    /// cycle.
-    pub fn keep_captured(&mut self, frames: usize, from: &mut dyn Capture) {
-        let Some(planes) = self.captured_cycle() else { return };
-        planes.silence(frames);
-        for (channel, number) in (0..planes.channels()).zip(0..) {
-            if let Some(samples) = from.channel(number) {
-                let into = planes.channel_mut(channel);
-                into.iter_mut().zip(samples).for_each(|(into, sample)| *into = *sample);
-            }
-        }
+    /// Has the graph's cycles bring the frames of the streams that record in `plan`. Thread: cycle.
+    pub fn follow_plan(&mut self, plan: &Plan) {
         if let Some(all) = &mut self.device {
-            all.device.keep_captured();
+            let recorders = all.device.recorders_mut();
+            recorders.feed(|memory| plan.recording(memory.stream).is_some());
         }
     }
 
@@ -258,10 +237,6 @@ impl StreamPart {
                 device.recorders_mut().set_monitor(room).map(StreamReturn::Kept)
             }
             (StreamOrder::Keep(room), None) => Some(StreamReturn::Kept(room)),
-            (StreamOrder::KeepCaptured(room), Some(device)) => {
-                device.recorders_mut().set_captured(room).map(StreamReturn::KeptCaptured)
-            }
-            (StreamOrder::KeepCaptured(room), None) => Some(StreamReturn::KeptCaptured(room)),
             (StreamOrder::Feed { stream, slabs }, _) => match self.memory_of(stream) {
                 Some(memory) => {
                     memory.feed.slabs = slabs;

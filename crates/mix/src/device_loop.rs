@@ -23,7 +23,7 @@ const GRID_NS: u64 = 10_000_000;
 const FAR_NS: u64 = 100_000_000;
 /// A record stream that is further behind has lost what is before: the machine slept.
 const MOST_BEHIND_NS: u64 = 2 * MOST_DEPTH_NS;
-/// Cycles that are further apart than they last have not captured what was between them.
+/// Cycles that are further apart than they last have not brought what was between them.
 const LOST_NS: u64 = 20_000_000;
 /// The shortest sleep, so that a stopped clock cannot make the thread spin.
 const LEAST_SLEEP_NS: u64 = 500_000;
@@ -70,6 +70,8 @@ pub struct DeviceLoop<M, R> {
     changed: u64,
     /// Device frames before this one had been heard at the last wake-up.
     played: u64,
+    /// Device frames before this one had been heard when the graph's cycle began.
+    cycle_played: u64,
     /// The card plays.
     is_started: bool,
     changed_ns: Option<u64>,
@@ -103,6 +105,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             rendered: 0,
             changed: 0,
             played: 0,
+            cycle_played: 0,
             is_started: false,
             changed_ns: None,
             lead: Lead::default(),
@@ -221,17 +224,20 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// hear them. Comes after [`begin_graph`](Self::begin_graph) and each
     /// [`play_graph`](Self::play_graph). Thread: cycle.
     pub fn feed_graph(&mut self, frames: usize) {
+        self.cycle_played = self.played;
         let first = self.graph.end();
         for stream in self.streams.iter_mut().flatten() {
             stream.feed_graph(first, frames, &mut self.fed, &mut self.scratch);
         }
     }
 
-    /// Keeps the [cycle](Recorders::captured_cycle) that was captured until now. Comes after
-    /// [`play_graph`](Self::play_graph). Thread: cycle.
-    pub fn keep_captured(&mut self) {
+    /// Records the graph's cycle that began with the last [`feed_graph`](Self::feed_graph), in the
+    /// streams that are [fed](Recorders::feed): as many frames as there are `samples`, into which
+    /// `bring` puts a channel of a stream. Comes before [`play_graph`](Self::play_graph). Thread:
+    /// cycle.
+    pub fn record_graph(&mut self, samples: &mut [f32], bring: impl FnMut(&R, usize, &mut [f32])) {
         let slack = self.frames_in(LOST_NS);
-        self.recorders.keep_captured(self.played, slack);
+        self.recorders.record_cycle(self.cycle_played, slack, samples, bring);
     }
 
     /// Returns the streams' memories. Thread: cycle.

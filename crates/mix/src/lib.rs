@@ -10,7 +10,6 @@
 //! allocate says so.
 #![forbid(unsafe_code)]
 
-mod capture;
 mod card;
 mod device_loop;
 mod gains;
@@ -27,7 +26,6 @@ mod tests;
 mod timeline;
 mod volume;
 
-pub use capture::CapturedFrames;
 pub use card::{Card, CardPosition};
 pub use device_loop::{DeviceLoop, DeviceShape};
 pub use gains::GainLine;

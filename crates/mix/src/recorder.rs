@@ -1,4 +1,4 @@
-//! A stream that a device fills: with what it captures, or with what leaves it.
+//! A stream that a device fills: with what the graph's cycles bring it, or with what leaves it.
 
 use rt::shm::{Miss, Schedule, Timing};
 use rt::stream::Wish;
@@ -15,8 +15,9 @@ const WISHES_AT_ONCE: usize = 16;
 /// Where the frames of a record stream come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// What the device captures while the graph runs; silence from one that captures nothing.
-    Capture,
+    /// What the graph's cycles bring while they [feed](crate::Recorders::feed) the stream: what its
+    /// ports are connected with. Silence otherwise.
+    Graph,
     /// What leaves the device, once it is heard: until then it may be rendered again.
     Monitor,
 }
@@ -26,13 +27,15 @@ pub enum Source {
 pub struct Recorder<R> {
     memory: R,
     source: Source,
-    /// The device's channel for each of the stream's.
+    /// The device's channel for each of the stream's, if it monitors.
     routes: Vec<usize>,
     volume: VolumeLine,
     /// How long frames may wait in the device, now and at most.
     interval_frames: u64,
     most_interval_frames: u64,
     lets_sleep: bool,
+    /// The graph's cycles bring its frames.
+    is_fed: bool,
     runs: bool,
     /// A wish that was read and is not obeyed yet.
     waiting: Option<NumberedWish>,
@@ -71,6 +74,7 @@ impl<R: RecordMemory> Recorder<R> {
             interval_frames: interval_frames.max(1).into(),
             most_interval_frames: interval_frames.max(1).into(),
             lets_sleep: false,
+            is_fed: false,
             runs: false,
             waiting: None,
             position: 0,
@@ -123,9 +127,15 @@ impl<R: RecordMemory> Recorder<R> {
         self.source == Source::Monitor
     }
 
-    /// Returns whether it needs what the device captures. Thread: cycle.
-    pub(crate) fn captures(&self) -> bool {
-        !self.is_monitor() && self.runs()
+    /// Has the graph's cycles bring its frames, or no longer. Thread: cycle.
+    pub(crate) fn set_fed(&mut self, is_fed: bool) {
+        self.is_fed = is_fed && !self.is_monitor();
+    }
+
+    /// Returns whether it gets what the graph's cycles bring, and nothing without them. Thread:
+    /// cycle.
+    pub(crate) fn is_fed(&self) -> bool {
+        self.is_fed && self.runs()
     }
 
     /// Returns whether it needs what leaves the device. Thread: cycle.
@@ -185,7 +195,7 @@ impl<R: RecordMemory> Recorder<R> {
     }
 
     /// Records everything before device frame `end` of what is kept, or silence, but no more than
-    /// `most` frames: those before them are lost. Thread: cycle.
+    /// `most` frames: those before them are lost. Not for a stream that is fed. Thread: cycle.
     pub(crate) fn record(
         &mut self,
         end: u64,
@@ -195,13 +205,6 @@ impl<R: RecordMemory> Recorder<R> {
     ) {
         if !self.runs() || end <= self.next {
             return;
-        }
-        if let (Source::Capture, Some(captured)) = (self.source, kept) {
-            if self.begins {
-                // The device has begun to capture for it.
-                self.next = self.next.max(captured.begin());
-            }
-            self.lose(captured.begin());
         }
         self.begins = false;
         self.lose(end.saturating_sub(most));
@@ -216,6 +219,55 @@ impl<R: RecordMemory> Recorder<R> {
         self.memory.finish(self.position);
     }
 
+    /// Records a cycle of the graph, of which the last frame was captured when device frame `end`
+    /// was heard. Cycles that are no further apart than `slack` frames and two of them follow each
+    /// other without a gap: the graph and the device have one clock. `bring` fills the samples of a
+    /// channel. Thread: cycle.
+    pub(crate) fn record_cycle(
+        &mut self,
+        end: u64,
+        slack: u64,
+        samples: &mut [f32],
+        mut bring: impl FnMut(&R, usize, &mut [f32]),
+    ) {
+        let frames = samples.len() as u64;
+        let first = end.saturating_sub(frames);
+        let mut skipped = 0;
+        if self.begins {
+            // What was captured before the wish is none of it.
+            skipped = self.next.saturating_sub(first).min(frames);
+            self.next = self.next.max(first);
+        } else if first > self.next.saturating_add(slack + 2 * frames) {
+            self.lose(first);
+        }
+        if skipped == frames {
+            return;
+        }
+        self.begins = false;
+        self.follow_volume();
+        let skipped = usize::try_from(skipped).unwrap_or(0);
+        let written = frames - skipped as u64;
+        self.memory.begin(self.position + written);
+        let gain = self.volume.constant(self.next, samples.len() - skipped);
+        for channel in 0..self.memory.channels() {
+            bring(&self.memory, channel, samples);
+            let samples = &mut samples[skipped..];
+            if gain != Some(1.0) {
+                for (frame, sample) in (self.next..).zip(&mut *samples) {
+                    *sample *= self.volume.at(frame);
+                }
+            }
+            self.memory.write(channel, self.position, samples);
+        }
+        (self.position, self.next) = (self.position + written, self.next + written);
+        self.memory.finish(self.position);
+    }
+
+    fn follow_volume(&mut self) {
+        self.volume.follow(self.memory.volume(), self.next);
+        self.volume.prune(self.next);
+    }
+
     /// Skips device frames before `first`, which are not there any more.
     fn lose(&mut self, first: u64) {
         if let Some(frames @ 1..) = first.checked_sub(self.next) {
@@ -227,8 +279,7 @@ impl<R: RecordMemory> Recorder<R> {
 
     fn write(&mut self, planes: &Planes, scratch: &mut [f32]) {
         let frames = planes.frames();
-        self.volume.follow(self.memory.volume(), self.next);
-        self.volume.prune(self.next);
+        self.follow_volume();
         let end = self.position + frames as u64;
         self.memory.begin(end);
         let gain = self.volume.constant(self.next, frames);
@@ -252,8 +303,8 @@ impl<R: RecordMemory> Recorder<R> {
         let Heard { frame, at_ns, frame_ps, wake_ns, .. } = heard;
         let lasts = |frames: u64| frames.saturating_mul(frame_ps) / 1000;
         let position = self.position;
-        // What is captured comes a cycle after it was.
-        let behind = if self.captures() { frame.saturating_sub(self.next) } else { 0 };
+        // What the graph brings comes a cycle after it was captured.
+        let behind = if self.is_fed() { frame.saturating_sub(self.next) } else { 0 };
         let (frame, at_ns) = (frame - behind, at_ns.saturating_sub(lasts(behind)));
         // A device that sleeps passes nothing on.
         let until = if self.runs() && heard.is_started { u64::MAX } else { position };

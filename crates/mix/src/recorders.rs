@@ -1,6 +1,5 @@
 //! The record streams of a device, and what it keeps for them.
 
-use crate::capture::CapturedFrames;
 use crate::history::FrameHistory;
 use crate::memory::RecordMemory;
 use crate::planes::Planes;
@@ -13,8 +12,6 @@ pub struct Recorders<R> {
     recorders: Vec<Option<Box<Recorder<R>>>>,
     /// What leaves the device, for streams that monitor it.
     monitor: Option<Box<FrameHistory>>,
-    /// What the device captures, for streams that record it.
-    captured: Option<Box<CapturedFrames>>,
     /// A stream monitors, so what leaves the device is kept.
     keeps: bool,
 }
@@ -23,7 +20,7 @@ impl<R: RecordMemory> Recorders<R> {
     /// Returns room for `recorders` of them. Not for a device's thread.
     pub(crate) fn new(recorders: usize) -> Self {
         let recorders = (0..recorders).map(|_| None).collect();
-        Self { recorders, monitor: None, captured: None, keeps: false }
+        Self { recorders, monitor: None, keeps: false }
     }
 
     /// Adds a record stream and returns its index. Thread: cycle.
@@ -47,33 +44,31 @@ impl<R: RecordMemory> Recorders<R> {
         self.monitor.replace(monitor)
     }
 
-    /// Gives it room to keep what the device captures in the graph's cycles, for as long as the
-    /// device exists: streams that record it get silence otherwise. Returns what it had before, to
-    /// be dropped elsewhere. Thread: cycle.
-    pub fn set_captured(&mut self, room: Box<CapturedFrames>) -> Option<Box<CapturedFrames>> {
-        self.captured.replace(room)
+    /// Has the graph's cycles bring the frames of the streams of `which`, and of no others. Thread:
+    /// cycle.
+    pub fn feed(&mut self, which: impl Fn(&R) -> bool) {
+        for recorder in self.recorders.iter_mut().flatten() {
+            recorder.set_fed(which(recorder.memory()));
+        }
     }
 
-    /// Returns whether one of them needs the graph's cycles, in which the device captures. Thread:
-    /// cycle.
+    /// Returns whether one of them needs the graph's cycles. Thread: cycle.
     #[must_use]
     pub fn need_cycles(&self) -> bool {
-        self.captured.is_some()
-            && self.iter().any(|recorder| recorder.captures() && recorder.keeps_awake())
+        self.iter().any(|recorder| recorder.is_fed() && recorder.keeps_awake())
     }
 
-    /// Returns the frames of a cycle, for what is captured in it, if a stream records that. Thread:
-    /// cycle.
-    pub fn captured_cycle(&mut self) -> Option<&mut Planes> {
-        let captures = self.iter().any(Recorder::captures);
-        self.captured.as_deref_mut().filter(|_| captures).map(CapturedFrames::cycle_mut)
-    }
-
-    /// Keeps what was captured in a cycle that ended when device frame `played` was heard. Thread:
-    /// cycle.
-    pub(crate) fn keep_captured(&mut self, played: u64, slack: u64) {
-        if let Some(captured) = &mut self.captured {
-            captured.keep_cycle(played, slack);
+    /// Records a cycle of the graph: see [`Recorder::record_cycle`]. Thread: cycle.
+    pub(crate) fn record_cycle(
+        &mut self,
+        end: u64,
+        slack: u64,
+        samples: &mut [f32],
+        mut bring: impl FnMut(&R, usize, &mut [f32]),
+    ) {
+        let recorders = self.recorders.iter_mut().flatten();
+        for recorder in recorders.filter(|recorder| recorder.is_fed()) {
+            recorder.record_cycle(end, slack, samples, &mut bring);
         }
     }
 
@@ -108,22 +103,12 @@ impl<R: RecordMemory> Recorders<R> {
         self.iter().filter_map(Recorder::due)
     }
 
-    /// Records what was heard before device frame `played`, and what was captured, at most `most`
-    /// frames. Thread: cycle.
+    /// Records what was heard before device frame `played`, at most `most` frames. Thread: cycle.
     pub(crate) fn record(&mut self, played: u64, most: u64, mut work: Workspace<'_>) {
-        let Self { recorders, monitor, captured, .. } = self;
-        for recorder in recorders.iter_mut().flatten() {
-            match captured.as_deref_mut().filter(|_| !recorder.is_monitor()) {
-                Some(CapturedFrames { history, piece, .. }) => {
-                    let scratch = &mut *work.scratch;
-                    let mut work = Workspace { planes: piece, scratch };
-                    recorder.record(history.end(), most, Some(history), &mut work);
-                }
-                None => {
-                    let kept = monitor.as_deref().filter(|_| recorder.is_monitor());
-                    recorder.record(played, most, kept, &mut work);
-                }
-            }
+        let Self { recorders, monitor, .. } = self;
+        for recorder in recorders.iter_mut().flatten().filter(|recorder| !recorder.is_fed()) {
+            let kept = monitor.as_deref().filter(|_| recorder.is_monitor());
+            recorder.record(played, most, kept, &mut work);
         }
     }
 

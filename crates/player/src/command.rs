@@ -51,7 +51,7 @@ pub struct Play {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Quality {
+pub(crate) enum Quality {
     /// Up to 19 of 22.05 kHz; for short latencies
     Prompt,
     /// Up to 20 kHz

@@ -13,6 +13,7 @@ mod pacing;
 mod playback;
 mod progress;
 mod record;
+mod recording;
 mod server;
 mod source;
 

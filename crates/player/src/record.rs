@@ -5,28 +5,34 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use client::Error;
-use client::stream::{RecordOptions, RecordStream, SamplesMut, StreamConnection, WishError};
-use soundfile::Writer;
-use sys::clock::now_ns;
+use client::stream::{ConvertedReader, RecordOptions, RecordStream, StreamConnection};
+use convert::{
+    ChannelMap, MAX_CHANNELS, MAX_RATE_HZ, Mixing, Options, ProgramFormat, SampleFormat, Standard,
+    StreamFormat,
+};
+use soundfile::{Encoding, Writer};
 use sys::signals::{Signal, TerminationSignals};
 
-use crate::command::short_name;
-use crate::playback::DEVICE_GONE;
+use crate::command::{Quality, short_name};
 use crate::progress::Level;
-use crate::server::{Interruption, Server, Wait};
+use crate::recording::Recording;
+use crate::server::Server;
 
 /// Record into a sound file
 ///
 /// Records what the server's device captures, or with --monitor, everything that leaves it or
 /// another device: each sample as it is heard. The file is a WAV of 32-bit floating point at the
-/// device's rate. If the server dies, the recording goes on with the next one, and says how many
-/// frames are missing. Ctrl-C ends the recording.
+/// device's rate, unless something else is chosen. What the device captures comes through ports of
+/// the graph (consort record:input_FL): connect them with any others, and the file has what they
+/// play. If the server dies, the recording goes on with the next one, and says how many frames are
+/// missing. Ctrl-C ends the recording.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort record take.wav
+  consort record --rate 44100 --format s16 --channels 1 speech.wav
   consort record --monitor --duration 60 heard.wav
   consort record --device null --monitor heard.wav
+  consort record --device USB take.wav
 
 Exit codes:
   0         recorded, until its duration was over or Ctrl-C
@@ -39,9 +45,23 @@ pub struct Record {
     /// Record what leaves the device instead of what it captures
     #[arg(long)]
     monitor: bool,
-    /// Record from this device, as `consort device list` names it [default: the server's own]
+    /// Record from this device: with --monitor, one that plays streams, as `consort device list`
+    /// names it; else a further card, or any other client of the graph, as `consort ls` names it
+    /// [default: the server's own]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// The rate of the file, Hz [default: the device's]
+    #[arg(long, value_name = "HZ", value_parser = cli::in_range(1_000..=MAX_RATE_HZ))]
+    rate: Option<u32>,
+    /// How the file stores samples: u8, alaw, ulaw, s16, s24, s32 or float32
+    #[arg(long, value_name = "FORMAT", default_value = "float32", value_parser = encoding_named)]
+    format: (SampleFormat, Encoding),
+    /// Channels of the file, into which those of the device are mixed [default: all of them]
+    #[arg(long, value_name = "N", value_parser = cli::in_range(1..=MOST_CHANNELS))]
+    channels: Option<u32>,
+    /// How another rate is resampled: a longer filter keeps more of the treble
+    #[arg(long, value_name = "FILTER", default_value = "medium")]
+    quality: Quality,
     /// How long to record, seconds [default: until Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = cli::in_range(1..=86_400 * 365))]
     duration: Option<u32>,
@@ -49,14 +69,30 @@ pub struct Record {
 
 /// Channels of a stream, at most.
 const MOST_CHANNELS: u32 = 32;
-/// Frames that are read at once.
-const BLOCK_FRAMES: usize = 4096;
+const _: () = assert!(MAX_CHANNELS == MOST_CHANNELS as usize);
 /// How often the device wakes for the recording, a part of a second.
 const INTERVALS_PER_SECOND: u32 = 4;
-/// The next look where the device does not say when there is more, ns.
-const UNKNOWN_NS: u64 = 50_000_000;
-/// How long after the device's wake-up its frames are there, ns.
-const AFTER_WAKE_NS: u64 = 2_000_000;
+
+/// The formats that a WAV file can have, by PulseAudio's names.
+fn encoding_named(name: &str) -> Result<(SampleFormat, Encoding), String> {
+    let format: SampleFormat =
+        name.parse().map_err(|unknown: convert::UnknownFormat| unknown.to_string())?;
+    let encoding = match format {
+        SampleFormat::U8 => Encoding::Unsigned8,
+        SampleFormat::ALaw => Encoding::ALaw,
+        SampleFormat::MuLaw => Encoding::MuLaw,
+        SampleFormat::Linear(dsp::Format::S16Le) => Encoding::Signed16,
+        SampleFormat::Linear(dsp::Format::S24PackedLe) => Encoding::Signed24,
+        SampleFormat::Linear(dsp::Format::S32Le) => Encoding::Signed32,
+        SampleFormat::Linear(dsp::Format::FloatLe) => Encoding::Float32,
+        SampleFormat::Linear(_) => {
+            return Err(format!(
+                "a WAV file has no {format}: use u8, alaw, ulaw, s16, s24, s32 or float32"
+            ));
+        }
+    };
+    Ok((format, encoding))
+}
 
 impl Record {
     /// Records from the server `server`.
@@ -67,133 +103,138 @@ impl Record {
         // Before anything may start a thread: they inherit the block.
         let signals = TerminationSignals::block().context("cannot wait for signals")?;
         let connection = StreamConnection::open(Some(server))?;
-        let device = connection.device_named(self.device.as_deref())?;
-        let there = if self.monitor { device.channels } else { device.captured };
-        let advice = if self.monitor { "" } else { ": --monitor records what leaves it" };
-        ensure!(there > 0, "the device has no channels that can be recorded{advice}");
-        let channels = there.min(MOST_CHANNELS);
-        let stream = connection.record(RecordOptions {
-            program: "consort record".into(),
-            name: short_name(&self.file),
-            device: self.device,
-            monitor: self.monitor,
-            channels: (0..channels).collect(),
-            interval_frames: device.sample_rate_hz / INTERVALS_PER_SECOND,
-            lets_sleep: false,
-        })?;
-        let rate_hz = device.sample_rate_hz;
-        let mut writer = Writer::create(&self.file, u16::try_from(channels)?, rate_hz)?;
-        let most = self.duration.map(|seconds| u64::from(seconds) * u64::from(rate_hz));
-        let mut level = Level::begin(&self.file, rate_hz, channels, most);
-        let mut recording = Recording {
-            stream,
-            server: Server::new(connection, signals)?,
-            most,
-            channels: channels as usize,
-            gone_ms: 0,
+        let (stream, from) = self.open(&connection)?;
+        let (format, encoding) = self.format;
+        let into = ProgramFormat {
+            format,
+            rate_hz: self.rate.unwrap_or(from.rate_hz),
+            map: self.map(from.map)?,
         };
-        let signal = recording.record(&mut writer, &mut level);
-        level.end();
-        recording.report_gap();
-        let reader = recording.stream.reader();
-        let lost = reader.lost() + reader.control().missed_frames();
-        writer.finish()?;
-        let signal = signal?;
-        ensure!(lost == 0, "{lost} frames are missing: the file could not be written in time");
-        Ok(match signal {
+        let options = Options { mixing: Mixing::default(), filter: self.quality.into() };
+        let reader = ConvertedReader::new(&from, &into, options)?;
+        let channels = into.map.channels();
+        let writer =
+            Writer::create_in(&self.file, u16::try_from(channels)?, into.rate_hz, encoding)?;
+        let most = self.duration.map(|seconds| u64::from(seconds) * u64::from(into.rate_hz));
+        let level = Level::begin(&self.file, into.rate_hz, u32::try_from(channels)?, most);
+        let server = Server::new(connection, signals)?;
+        let ended = Recording::new(stream, server, reader, (writer, level), most).run()?;
+        ensure!(
+            ended.lost == 0,
+            "{} frames are missing: the file could not be written in time",
+            ended.lost
+        );
+        Ok(match ended.signal {
             None | Some(Signal::Interrupt) => ExitCode::SUCCESS,
             Some(Signal::Hangup) => ExitCode::from(129),
             Some(_) => ExitCode::from(143),
         })
     }
-}
 
-struct Recording {
-    // Before the server: it ends first.
-    stream: RecordStream,
-    server: Server,
-    /// Frames to record; `None`: until a signal.
-    most: Option<u64>,
-    channels: usize,
-    /// How long there was no server, as long as that is not reported.
-    gone_ms: u64,
-}
-
-impl Recording {
-    /// Records until everything is there, or until a signal, which it returns.
-    fn record(&mut self, writer: &mut Writer, level: &mut Level) -> anyhow::Result<Option<Signal>> {
-        let mut interruption = match self.stream.run() {
-            // The next one gets the wish.
-            Err(WishError::Server(Error::ServerGone)) => Some(Interruption::ServerGone),
-            run => run.map(|_| None)?,
+    /// The channels of the file: those of the stream, unless there are to be others.
+    fn map(&self, stream: ChannelMap) -> anyhow::Result<ChannelMap> {
+        let Some(channels) = self.channels.map(|channels| channels as usize) else {
+            return Ok(stream);
         };
-        loop {
-            self.write(writer, level)?;
-            match interruption {
-                None => {}
-                Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
-                Some(Interruption::ServerGone) => match self.server.await_next(&mut self.stream)? {
-                    Wait::Returned { gone_ms } => self.gone_ms += gone_ms,
-                    Wait::Signal(signal) => return Ok(Some(signal)),
-                },
-            }
-            if self.most.is_some_and(|most| writer.frames() >= most) {
-                return Ok(None);
-            }
-            if self.stream.reader().control().page().has_ended() {
-                bail!(DEVICE_GONE);
-            }
-            if self.gone_ms > 0 && self.stream.reader_mut().unrecorded_frames().is_some() {
-                level.end();
-                self.report_gap();
-            }
-            interruption = self.server.sleep_until(self.next_look_ns())?;
-            if let Some(Interruption::Signal(_)) = interruption {
-                // What was heard by now.
-                match self.stream.hold() {
-                    Ok(_) | Err(WishError::Server(Error::ServerGone)) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+        if channels == stream.channels() {
+            return Ok(stream);
+        }
+        ChannelMap::extended(Standard::WaveEx, channels)
+            .with_context(|| format!("a file of {channels} channels: use another number"))
+    }
+
+    /// Opens the stream; returns what it records.
+    fn open(&self, connection: &StreamConnection) -> anyhow::Result<(RecordStream, StreamFormat)> {
+        let client = self.device.as_deref().filter(|_| !self.monitor);
+        let outputs = client.map_or_else(Vec::new, |name| connection.outputs_of(name));
+        let device = match connection.device_named(self.device.as_deref()) {
+            // The device that drives is a client as well.
+            Ok(device) => device,
+            Err(_) if !outputs.is_empty() => return self.open_ports(connection, outputs),
+            Err(error) => return Err(self.explained(connection, error)),
+        };
+        let there = if self.monitor { device.channels } else { device.captured };
+        if there == 0 && self.monitor {
+            bail!("the device plays no streams that could be recorded");
+        }
+        ensure!(
+            there > 0,
+            "the device has no channels that can be recorded: --monitor records what leaves it"
+        );
+        let channels = there.min(MOST_CHANNELS);
+        let options =
+            self.options(self.device.clone(), (0..channels).collect(), device.sample_rate_hz);
+        let stream = connection.record(options)?;
+        Ok((stream, stream_format(device.sample_rate_hz, channels as usize)?))
+    }
+
+    /// Opens a stream of what a client of the graph plays: a further card, or any other.
+    fn open_ports(
+        &self,
+        connection: &StreamConnection,
+        mut outputs: Vec<String>,
+    ) -> anyhow::Result<(RecordStream, StreamFormat)> {
+        outputs.truncate(MAX_CHANNELS);
+        let rate_hz = connection.device()?.sample_rate_hz;
+        let stream = connection.record_ports(self.options(None, Vec::new(), rate_hz), &outputs)?;
+        Ok((stream, stream_format(rate_hz, outputs.len())?))
+    }
+
+    /// Says of a name that is no device of streams what else it may be.
+    fn explained(&self, connection: &StreamConnection, error: client::Error) -> anyhow::Error {
+        let error = anyhow::Error::new(error);
+        let Some(name) = self.device.as_deref() else { return error };
+        if self.monitor && !connection.outputs_of(name).is_empty() {
+            return error.context(format!(
+                "'{name}' is a client of the graph, and --monitor is for devices that play streams: \
+                 without it, what '{name}' captures or plays is recorded"
+            ));
+        }
+        if self.monitor {
+            return error;
+        }
+        error.context(format!("'{name}' has no outputs in the graph (consort ls)"))
+    }
+
+    fn options(&self, device: Option<String>, channels: Vec<u32>, rate_hz: u32) -> RecordOptions {
+        RecordOptions {
+            program: "consort record".into(),
+            name: short_name(&self.file),
+            device,
+            monitor: self.monitor,
+            channels,
+            interval_frames: rate_hz / INTERVALS_PER_SECOND,
+            lets_sleep: false,
         }
     }
+}
 
-    /// Says how long there was no server, unless that was said before.
-    fn report_gap(&mut self) {
-        let gone_ms = std::mem::take(&mut self.gone_ms);
-        if gone_ms > 0 {
-            let frames = self.stream.reader_mut().unrecorded_frames();
-            let missing = frames.map(|frames| format!(": {frames} frames are missing"));
-            eprintln!(
-                "consort: the server was gone for {gone_ms} ms{}",
-                missing.unwrap_or_default()
-            );
-        }
-    }
+fn stream_format(rate_hz: u32, channels: usize) -> anyhow::Result<StreamFormat> {
+    let map = ChannelMap::extended(Standard::Alsa, channels)
+        .with_context(|| format!("{channels} channels cannot be recorded"))?;
+    Ok(StreamFormat { rate_hz, map })
+}
 
-    fn next_look_ns(&self) -> u64 {
-        let reader = self.stream.reader();
-        let schedule = reader.control().page().schedule();
-        let due = schedule.and_then(|schedule| schedule.due(reader.position()));
-        let now_ns = now_ns();
-        due.map_or(now_ns + UNKNOWN_NS, |due| due.at_ns.max(now_ns) + AFTER_WAKE_NS)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Writes what is there, as far as it is wanted.
-    fn write(&mut self, writer: &mut Writer, level: &mut Level) -> anyhow::Result<()> {
-        let mut planes = vec![vec![0.0; BLOCK_FRAMES]; self.channels];
-        loop {
-            let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(writer.frames()));
-            let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK_FRAMES);
-            let mut into: Vec<&mut [f32]> =
-                planes.iter_mut().map(|plane| &mut plane[..wanted]).collect();
-            let frames = self.stream.reader_mut().read(SamplesMut::Planar(&mut into));
-            if frames == 0 {
-                return Ok(());
-            }
-            let read: Vec<&[f32]> = planes.iter().map(|plane| &plane[..frames]).collect();
-            writer.write(&read)?;
-            level.show(&read, writer.frames());
+    #[test]
+    fn formats_are_those_that_a_wav_file_can_have() {
+        for (name, expected) in [
+            ("u8", Some(Encoding::Unsigned8)),
+            ("s16", Some(Encoding::Signed16)),
+            ("s24le", Some(Encoding::Signed24)),
+            ("S32", Some(Encoding::Signed32)),
+            ("float32", Some(Encoding::Float32)),
+            ("ulaw", Some(Encoding::MuLaw)),
+            ("s16be", None),
+            ("s24-32", None),
+            ("mp3", None),
+        ] {
+            let encoding = encoding_named(name);
+            assert_eq!(encoding.as_ref().ok().map(|(_, encoding)| *encoding), expected, "{name}");
+            assert!(encoding.is_ok() || encoding.is_err_and(|error| error.contains("use u8")));
         }
     }
 }

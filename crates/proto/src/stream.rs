@@ -127,6 +127,9 @@ impl Volume {
     }
 }
 
+/// In place of a device's channel: the port of a stream that records begins without a connection.
+pub const UNCONNECTED: u32 = u32::MAX;
+
 /// A stream to be opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewStream {
@@ -138,7 +141,8 @@ pub struct NewStream {
     pub device: Option<String>,
     /// Where frames go.
     pub direction: Direction,
-    /// The device's channel for each channel of the stream.
+    /// The device's channel for each channel of the stream; [`UNCONNECTED`] for one that records
+    /// what its program, or a user, connects with its port.
     pub channels: Vec<u32>,
     /// How far ahead of the hardware the device may render it, or how long it may keep what was
     /// heard, frames of the device.

@@ -5,17 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proto::limits::STREAMS_AT_ONCE;
-use proto::request::{Reply, Request};
+use proto::request::{PortType, Reply, Request};
 use proto::stream::{
-    Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, Volume, VolumeOf,
+    Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
+    VolumeOf,
 };
 use sys::memory::OwnRing;
 use sys::runtime_directory::ControlSockets;
 
 use super::opening::{begin_playback, begin_recording, open};
+use super::returning::close;
 use super::server::{ServerAddress, ServerSocket, StreamServer};
 use super::{PlaybackStream, RecordStream, StreamControl, StreamReader, StreamWriter};
 use crate::Error;
+use crate::registry_view::PortInfo;
 use crate::requests::{Requests, server_name};
 
 /// A connection for streams. It takes no part in cycles, starts no threads, and needs no real-time
@@ -174,21 +177,83 @@ impl StreamConnection {
     /// # Errors
     /// Those of [`record`](Self::record).
     pub fn record_for(&self, account: u32, options: RecordOptions) -> Result<RecordStream, Error> {
-        let RecordOptions { program, name, device, monitor, channels, .. } = options;
-        let new = NewStream {
-            program,
-            name,
-            device,
-            direction: if monitor { Direction::Monitor } else { Direction::Record },
-            channels,
-            depth_frames: options.interval_frames,
-            account,
-            lets_sleep: options.lets_sleep,
-        };
+        self.open_recording(new_recording(account, options), &[])
+    }
+
+    /// Opens a record stream in the graph: each channel records the output port of that number in
+    /// `sources`, by its full name, instead of a channel of a device. The stream's ports can be
+    /// connected with others later.
+    ///
+    /// # Errors
+    /// Those of [`record`](Self::record); [`Error::Refused`] if one of the ports is not there, or
+    /// the policy does not let this program connect it.
+    pub fn record_ports(
+        &self,
+        options: RecordOptions,
+        sources: &[String],
+    ) -> Result<RecordStream, Error> {
+        let channels = vec![UNCONNECTED; sources.len()];
+        let options = RecordOptions { device: None, monitor: false, channels, ..options };
+        self.open_recording(new_recording(0, options), sources)
+    }
+
+    /// Returns the full names of a client's audio outputs, in their order; none if there is no such
+    /// client.
+    #[must_use]
+    pub fn outputs_of(&self, client: &str) -> Vec<String> {
+        let ports = self.server.registry().ports();
+        let is_of_client =
+            |name: &str| name.strip_prefix(client).is_some_and(|rest| rest.starts_with(':'));
+        let is_output = |port: &PortInfo| port.is_output() && port.port_type == PortType::Audio;
+        let outputs = ports.filter(|port| is_output(port) && is_of_client(&port.name));
+        outputs.map(|port| port.name).collect()
+    }
+
+    fn open_recording(&self, new: NewStream, sources: &[String]) -> Result<RecordStream, Error> {
         let grant = open(self.requests(), new.clone())?;
+        let connected = self.connect_inputs(&grant.ports, sources);
+        if connected.is_err() {
+            close(self.requests(), grant.stream);
+        }
+        connected?;
         let (grant, ring, pages) = begin_recording(self.requests(), grant, 0)?;
         let reader = StreamReader::new(ring, StreamControl::new(pages.wishes, pages.page));
         Ok(RecordStream::new(Arc::clone(&self.server), grant.stream, new, reader))
+    }
+
+    /// Connects the ports of a stream that records with these outputs, and with no others that are
+    /// remembered for them.
+    fn connect_inputs(&self, ports: &[u32], sources: &[String]) -> Result<(), Error> {
+        let registry = self.server.registry();
+        for (port, wanted) in ports.iter().zip(sources) {
+            let Some(port) = registry.port(*port) else { continue };
+            let there = registry.connections(port.id).into_iter();
+            let there: Vec<String> =
+                there.filter_map(|other| Some(registry.port(other)?.name)).collect();
+            for source in there.iter().filter(|source| *source != wanted) {
+                let (source, destination) = (source.clone(), port.name.clone());
+                self.requests().request(Request::Disconnect { source, destination })?;
+            }
+            if !there.contains(wanted) {
+                let (source, destination) = (wanted.clone(), port.name);
+                self.requests().request(Request::Connect { source, destination })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn new_recording(account: u32, options: RecordOptions) -> NewStream {
+    let RecordOptions { program, name, device, monitor, channels, .. } = options;
+    NewStream {
+        program,
+        name,
+        device,
+        direction: if monitor { Direction::Monitor } else { Direction::Record },
+        channels,
+        depth_frames: options.interval_frames,
+        account,
+        lets_sleep: options.lets_sleep,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use proto::request::{Reply, Request};
-use proto::stream::{NewStream, StreamReply, StreamRequest};
+use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, Shared};
 
@@ -19,6 +19,8 @@ const OTHER_REPLY: Error = Error::OTHER_REPLY;
 pub(super) struct Grant {
     pub(super) stream: u32,
     pub(super) shape: RingShape,
+    /// It plays, so its ports are outputs.
+    pub(super) plays: bool,
     /// Ids of its ports, by channel.
     pub(super) ports: Vec<u32>,
 }
@@ -32,18 +34,18 @@ pub(super) struct StreamPages {
 
 /// Asks for a stream.
 pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> {
-    let channels = new.channels.len();
-    granted(ask(requests, StreamRequest::Open(new))?, channels)
+    let (channels, plays) = (new.channels.len(), new.direction == Direction::Playback);
+    granted(ask(requests, StreamRequest::Open(new))?, channels, plays)
 }
 
-fn granted(reply: StreamReply, channels: usize) -> Result<Grant, Error> {
+fn granted(reply: StreamReply, channels: usize, plays: bool) -> Result<Grant, Error> {
     let StreamReply::Granted { stream, capacity_frames, ports } = reply else {
         return Err(OTHER_REPLY);
     };
     let channels = u32::try_from(channels).unwrap_or(u32::MAX);
     let shape = RingShape::new(channels, capacity_frames)
         .ok_or(Error::Protocol("it granted a ring that cannot be"))?;
-    Ok(Grant { stream, shape, ports })
+    Ok(Grant { stream, shape, plays, ports })
 }
 
 /// Begins a playback stream at `position` with the ring that `make` makes: again if the server can
@@ -63,7 +65,7 @@ pub(super) fn begin_playback(
         let (answer, mut descriptors) = requests.ask_for_memory(Request::Stream(begin), &memory)?;
         let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
         if answer != StreamReply::Begun {
-            grant = granted(answer, grant.shape.channels() as usize)?;
+            grant = granted(answer, grant.shape.channels() as usize, true)?;
             continue;
         }
         let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
@@ -84,7 +86,7 @@ pub(super) fn begin_recording(
             requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])?;
         let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
         if answer != StreamReply::Begun {
-            grant = granted(answer, grant.shape.channels() as usize)?;
+            grant = granted(answer, grant.shape.channels() as usize, false)?;
             continue;
         }
         let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)

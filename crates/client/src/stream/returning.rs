@@ -5,7 +5,9 @@
 //! which stay mapped.
 
 use proto::request::Request;
-use proto::stream::{Direction, Gain, NewStream, StreamReply, StreamRequest, VolumeOf};
+use proto::stream::{
+    Direction, Gain, NewStream, StreamReply, StreamRequest, UNCONNECTED, VolumeOf,
+};
 use rt::shm::StreamState;
 
 use super::connection::{ask, set_volume};
@@ -66,7 +68,8 @@ fn check(new: &NewStream, rate_hz: Option<u32>, device: &StreamDevice) -> Result
         )));
     }
     let there = if new.direction == Direction::Record { device.captured } else { device.channels };
-    let needed = new.channels.iter().max().map_or(0, |channel| channel.saturating_add(1));
+    let of_device = new.channels.iter().filter(|channel| **channel != UNCONNECTED);
+    let needed = of_device.max().map_or(0, |channel| channel.saturating_add(1));
     // A device without any may have some later: the server says why it has none.
     if there > 0 && needed > there {
         return Err(Error::OtherServer(format!(
@@ -102,11 +105,12 @@ fn restore(
         .chain(connect.into_iter().map(|link| (link, true)))
     {
         let port = grant.ports.get(channel).and_then(|port| registry.port(*port));
-        let Some(source) = port.map(|port| port.name) else { continue };
+        let Some(own) = port.map(|port| port.name) else { continue };
+        let (source, destination) = if grant.plays { (own, other) } else { (other, own) };
         let request = if connects {
-            Request::Connect { source, destination: other }
+            Request::Connect { source, destination }
         } else {
-            Request::Disconnect { source, destination: other }
+            Request::Disconnect { source, destination }
         };
         match server.requests.request(request) {
             // A port that is not there (yet), or that the program may not connect: then its owner
@@ -180,6 +184,7 @@ mod tests {
             (plays, &[0, 1], device(48_000, 0, 0), None),
             (records, &[0, 1], device(48_000, 8, 1), Some("has 1 of the 2 channels")),
             (records, &[0, 1], device(48_000, 1, 2), None),
+            (records, &[UNCONNECTED, 0], device(48_000, 1, 1), None),
             (Direction::Monitor, &[0, 1], device(48_000, 1, 2), Some("has 1 of the 2 channels")),
         ] {
             let answer = check(&new(direction, channels), Some(48_000), &there);

@@ -1,5 +1,6 @@
 //! A program and a device on the same memory, in two threads or two processes.
 
+mod converted;
 mod device;
 mod playback;
 mod processes;

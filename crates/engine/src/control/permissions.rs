@@ -130,8 +130,13 @@ impl Control {
     ) -> Result<(), RequestError> {
         let (source, reader) = (self.model.find(source)?, self.model.find(destination)?.owner);
         let writer = source.owner;
-        let Some(permissions) = self.clients.slots.get(&reader).map(|slot| slot.permissions) else {
-            return Ok(());
+        let permissions = match self.clients.slots.get(&reader) {
+            Some(slot) => slot.permissions,
+            None => match self.streams.peer_of_client(reader) {
+                // MUTATION: check_hearing.streams_record_all
+                Some(peer) => self.peers.permissions(peer),
+                None => return Ok(()),
+            },
         };
         let is_captured = self.model.is_device(writer) && !self.model.is_monitor(source);
         if is_captured && !permissions.capture {
@@ -164,7 +169,8 @@ impl Control {
                 peer.is_none_or(|peer| self.peers.permissions(peer).play)
             }
         };
-        let is_client = self.clients.slots.contains_key(&reader);
+        let is_client =
+            self.clients.slots.contains_key(&reader) || self.model.is_stream_client(reader);
         if may || writer == reader || !is_client {
             return Ok(());
         }

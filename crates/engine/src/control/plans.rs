@@ -35,8 +35,12 @@ impl Control {
         let freewheels = self.settings.freewheels && !self.settings.pauses();
         let driver_waits = self.config.sync || freewheels || self.settings.driver.when_done;
         let has_active_clients = self.clients.slots.values().any(ClientSlot::is_active);
-        let mode = CycleMode { quantum, freewheels, driver_waits, has_active_clients };
-        self.publisher.publish(&self.model, &order, &mut self.clients, mode, &self.shared.next);
+        let driver_captures = self.settings.driver.captures;
+        let mode =
+            CycleMode { quantum, freewheels, driver_waits, has_active_clients, driver_captures };
+        let recorders = self.streams.recorders();
+        let graph = (&self.model, &order);
+        self.publisher.publish(graph, &mut self.clients, &recorders, mode, &self.shared.next);
         self.shared.call_driver();
     }
 

@@ -60,6 +60,8 @@ pub(super) struct CycleMode {
     pub(super) driver_waits: bool,
     /// Clients are active, also those that this plan leaves out.
     pub(super) has_active_clients: bool,
+    /// What the driver's capture ports have is more than silence.
+    pub(super) driver_captures: bool,
 }
 
 /// A plan that has come back from the driver thread.
@@ -186,12 +188,13 @@ impl PlanPublisher {
     }
 
     /// Builds a plan of `order`, gives every client its assignment, and publishes the plan to the
-    /// driver thread by `next`.
+    /// driver thread by `next`. `recorders` are the streams that record in the graph: see
+    /// [`GraphView`].
     pub(super) fn publish(
         &mut self,
-        model: &Model,
-        order: &Order,
+        (model, order): (&Model, &Order),
         clients: &mut Clients,
+        recorders: &[(u32, Vec<u32>)],
         mode: CycleMode,
         next: &Handover<Plan>,
     ) {
@@ -205,6 +208,9 @@ impl PlanPublisher {
             order,
             clients: views.collect(),
             device_slabs: &clients.device_slabs,
+            stream_slabs: &clients.stream_slabs,
+            recorders,
+            driver_captures: mode.driver_captures,
             captures: !mode.freewheels,
             driver_waits: mode.driver_waits,
             quantum: mode.quantum,
@@ -306,8 +312,13 @@ mod tests {
     use super::*;
     use crate::order::order;
 
-    const MODE: CycleMode =
-        CycleMode { quantum: 64, freewheels: false, driver_waits: false, has_active_clients: true };
+    const MODE: CycleMode = CycleMode {
+        quantum: 64,
+        freewheels: false,
+        driver_waits: false,
+        has_active_clients: true,
+        driver_captures: true,
+    };
 
     /// A publisher, and the driver thread's side of it.
     struct Scenario {
@@ -331,7 +342,7 @@ mod tests {
         fn publish(&mut self) {
             let Program { model, clients, ids } = &mut self.program;
             let order = order(model, ids);
-            self.publisher.publish(model, &order, clients, MODE, &self.next);
+            self.publisher.publish((model, &order), clients, &[], MODE, &self.next);
         }
 
         /// The driver thread takes the published plan, and gives back the one before.

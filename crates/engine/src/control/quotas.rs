@@ -265,7 +265,9 @@ impl Control {
             check(shared, used, 1)?;
         }
         let more = driver_budget::work_of_connection(&self.model, writer, reader);
-        self.check_driver_work(&source.name, programs[0], more)
+        self.check_driver_work(&source.name, programs[0], more)?;
+        let more = driver_budget::work_of_recording(&self.model, reader);
+        self.check_driver_work(&destination.name, programs[1], more)
     }
 
     /// Checks whether the driver has time for a client that becomes active.

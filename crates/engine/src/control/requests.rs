@@ -260,15 +260,19 @@ impl Control {
     }
 
     /// Checks whether there is memory for what the driver will read of a connection.
-    fn check_memory(&mut self, source: &str, destination: &str) -> Result<(), RequestError> {
+    pub(super) fn check_memory(
+        &mut self,
+        source: &str,
+        destination: &str,
+    ) -> Result<(), RequestError> {
         let (source, destination) = (self.model.find(source)?, self.model.find(destination)?);
-        if !self.model.is_driver(destination.owner) {
+        if !self.model.is_server_read(destination.owner) {
             return Ok(());
         }
         let present = self.clients.make_present(source, self.settings.quantum);
         present.map_err(|error| {
             RequestError::Failed(format!(
-                "'{}' cannot be played: {error}; end programs that use much memory",
+                "'{}' cannot be heard: {error}; end programs that use much memory",
                 source.name
             ))
         })

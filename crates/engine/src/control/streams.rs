@@ -25,7 +25,7 @@ use proto::limits::{
     STREAM_NAME_BYTES, STREAMS, STREAMS_AT_ONCE, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM,
 };
 use proto::request::RequestError;
-use proto::stream::{Direction, NewStream, StreamStatus, Volume};
+use proto::stream::{Direction, NewStream, StreamStatus, UNCONNECTED, Volume};
 use rt::shm::{MAX_STREAM_CHANNELS, RingShape, StreamPage};
 use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
@@ -47,8 +47,8 @@ use crate::stream_part::{StreamOrder, StreamReturn};
 const LOOPS: usize = 8;
 
 /// Orders for which there is always room: each stream is added, fed and closed, and each loop
-/// begun, given room to keep what leaves the device and what it captures, and ended.
-const LASTING_ORDERS: usize = 3 * STREAMS + 4 * LOOPS;
+/// begun, given room to keep what leaves the device, and ended.
+const LASTING_ORDERS: usize = 3 * STREAMS + 3 * LOOPS;
 
 /// Room for other orders, which wait if there is none.
 const ROUTE_ORDERS: usize = 128;
@@ -303,12 +303,14 @@ impl Streams {
             Direction::Monitor => (facts.playback, "plays"),
             Direction::Record => (facts.capture, "captures"),
         };
-        if let Some(channel) = new.channels.iter().find(|channel| **channel >= there) {
+        let is_free = |channel: u32| channel == UNCONNECTED && new.direction == Direction::Record;
+        let is_missing = |channel: &&u32| **channel >= there && !is_free(**channel);
+        if let Some(channel) = new.channels.iter().find(is_missing) {
             return Err(refused(format!(
                 "the device has no channel {channel} for streams: it {does} {there} channels, counted from 0"
             )));
         }
-        if new.direction != Direction::Playback && kept_bytes(facts, there) > MOST_KEPT_BYTES {
+        if new.direction == Direction::Monitor && kept_bytes(facts, there) > MOST_KEPT_BYTES {
             return Err(refused(format!(
                 "the device {does} {there} channels, which need too much memory to be kept"
             )));
@@ -422,7 +424,6 @@ impl Streams {
             StreamReturn::Slabs(slabs) => drop(slabs),
             StreamReturn::Recorder(recorder) => self.forget(recorder.memory().stream),
             StreamReturn::Kept(room) => drop(room),
-            StreamReturn::KeptCaptured(room) => drop(room),
             StreamReturn::Device { device: all, is_cut } => {
                 drop(all);
                 if let Some(end) = self.devices.get_mut(device) {

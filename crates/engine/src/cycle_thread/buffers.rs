@@ -10,8 +10,6 @@ pub(super) struct CaptureBuffers<'a> {
     pub(super) slabs: &'a mut [OwnSlab],
     pub(super) plan: &'a Plan,
     pub(super) frames: usize,
-    /// Streams record what is captured.
-    pub(super) is_recorded: bool,
 }
 
 impl Capture for CaptureBuffers<'_> {
@@ -21,7 +19,7 @@ impl Capture for CaptureBuffers<'_> {
     }
 
     fn is_heard(&self, channel: u32) -> bool {
-        self.is_recorded || self.plan.connected.get(channel as usize).copied().unwrap_or_default()
+        self.plan.connected.get(channel as usize).copied().unwrap_or_default()
     }
 }
 
@@ -77,17 +75,20 @@ impl Default for CycleGain {
     }
 }
 
+/// Mixes what sources have written in a cycle; those that have not finished it are silent. Thread:
+/// cycle.
+pub(super) fn mix(sources: &[PlaybackSource], cycle: u32, samples: &mut [f32]) {
+    let frames = samples.len();
+    let mut next = sources.iter().filter_map(|source| source.samples(cycle, frames));
+    let Some(first) = next.next() else { return dsp::silence(samples) };
+    dsp::copy(first, samples);
+    next.for_each(|other| dsp::add(other, samples));
+    dsp::scrub(samples);
+}
+
 impl Playback for PlaybackMix<'_> {
     fn mix_into(&mut self, channel: u32, samples: &mut [f32]) {
-        let (cycle, frames) = (self.cycle, samples.len());
-        let mut sources = self.sources(channel).iter();
-        let mut next = || sources.find_map(|source| source.samples(cycle, frames));
-        let Some(first) = next() else { return dsp::silence(samples) };
-        dsp::copy(first, samples);
-        while let Some(other) = next() {
-            dsp::add(other, samples);
-        }
-        dsp::scrub(samples);
+        mix(self.sources(channel), self.cycle, samples);
         self.gain.apply(samples);
     }
 

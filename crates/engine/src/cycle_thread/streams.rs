@@ -10,7 +10,7 @@ use rt::shm::CycleInfo;
 use sys::futex::Futex;
 
 use super::CycleThread;
-use super::buffers::{GainRamp, PlaybackMix};
+use super::buffers::{GainRamp, PlaybackMix, mix};
 use super::shared::CycleShared;
 use crate::stream_part::{StreamDevice, StreamHost, StreamPart};
 
@@ -43,6 +43,7 @@ impl CycleThread {
     pub(super) fn take_stream_orders(&mut self) {
         let (streams, mut host) = self.with_streams();
         streams.take_orders(&mut host);
+        self.streams.follow_plan(&*self.plan);
     }
 
     /// Gives all streams back: the device goes. Thread: cycle.
@@ -87,7 +88,12 @@ impl CycleThread {
         else {
             return;
         };
-        let StreamDevice { device, cycle: planes } = all;
+        let StreamDevice { device, cycle: planes, recorded } = all;
+        let recorded = recorded.get_mut(..quantum as usize).unwrap_or_default();
+        device.record_graph(recorded, |memory, channel, into| {
+            let channels = self.plan.recording(memory.stream).unwrap_or_default();
+            mix(channels.get(channel).map_or(&[], Vec::as_slice), cycle, into);
+        });
         planes.silence(quantum as usize);
         // The loop applies the device's volume, to what is rendered again as well.
         let mut mix = PlaybackMix { plan: &*self.plan, cycle, gain: GainRamp::UNITY };
@@ -120,7 +126,10 @@ impl CycleThread {
     pub(super) fn serve_streams(&mut self) -> Option<u64> {
         let gain = self.shared.device.gain.get();
         let (streams, mut host) = self.with_streams();
-        streams.serve(&mut host, gain)
+        let wake_ns = streams.serve(&mut host, gain);
+        // A stream that records may have come.
+        self.streams.follow_plan(&*self.plan);
+        wake_ns
     }
 
     /// Has the control thread kick programs whose wishes were called for. Thread: cycle.

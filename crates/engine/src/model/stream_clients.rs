@@ -1,11 +1,12 @@
-//! Programs with streams, as clients of the graph: a port for each channel of a stream.
+//! Programs with streams, as clients of the graph: a port for each channel of a stream, an output
+//! of one that plays and an input of one that records.
 //!
 //! Such a client takes no part in cycles. Its ports can be connected as long as it is there.
 
 use proto::limits::{CLIENT_NAME_BYTES, STREAMS};
 use proto::request::{RequestError, SlabSlot};
 
-use super::Model;
+use super::{Model, Port};
 
 /// Bytes of a number that makes a name unique.
 const NUMBER_BYTES: usize = 5;
@@ -42,6 +43,18 @@ impl Model {
     /// program with streams.
     pub fn is_server_written(&self, id: u32) -> bool {
         self.is_device(id) || self.is_stream_client(id)
+    }
+
+    /// Returns whether the driver thread reads what is connected with the inputs of a client: those
+    /// of the device that drives, or of a program with streams.
+    pub fn is_server_read(&self, id: u32) -> bool {
+        self.is_driver(id) || self.is_stream_client(id)
+    }
+
+    /// The inputs that the driver thread reads.
+    pub fn inputs_of_server(&self) -> impl Iterator<Item = &Port> {
+        let clients = self.driver.iter().chain(&self.stream_clients);
+        clients.flat_map(|client| self.ports_of(*client)).filter(|port| port.is_input())
     }
 
     /// Returns whether connections that are remembered for this port can be made now.

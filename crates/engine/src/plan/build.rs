@@ -88,6 +88,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
         assignments.insert(*client, assignment);
     }
     plan.playback = playback(graph);
+    plan.recorded = recorded(graph);
     note_feeders(plan, model);
     plan.connected = connected(model);
     wakes::settle(plan, graph, &early);
@@ -190,10 +191,10 @@ fn connected(model: &Model) -> Vec<bool> {
     connected
 }
 
-/// Notes from which clients a path leads to a playback port. Each seat comes after those that it
-/// follows.
+/// Notes from which clients a path leads to what the driver mixes. Each seat comes after those that
+/// it follows.
 fn note_feeders(plan: &mut Plan, model: &Model) {
-    let inputs = model.driver_ports().filter(|port| port.is_input());
+    let inputs = model.inputs_of_server();
     let outputs = inputs.flat_map(|port| &port.links).filter_map(|link| model.port(link.other));
     let played: HashSet<u32> = outputs.map(|output| output.owner).collect();
     for index in (0..plan.seats.len()).rev() {
@@ -206,18 +207,37 @@ fn note_feeders(plan: &mut Plan, model: &Model) {
 
 fn playback(graph: &GraphView<'_>) -> Vec<Vec<PlaybackSource>> {
     let (model, order) = (graph.model, graph.order);
+    let is_written =
+        |output: &Port| model.is_device(output.owner) || order.clients.contains(&output.owner);
     let inputs = model.driver_ports().filter(|port| port.is_input());
-    inputs
-        .map(|input| {
-            let outputs = input.links.iter().filter_map(|link| model.port(link.other));
-            outputs
-                .filter(|output| {
-                    model.is_device(output.owner) || order.clients.contains(&output.owner)
-                })
-                .filter_map(|output| {
-                    Some(PlaybackSource::new(graph.slab(output)?, output.slot?.slot))
-                })
-                .collect()
-        })
-        .collect()
+    // What streams play there is rendered, and not mixed in cycles.
+    inputs.map(|input| sources(graph, input, is_written)).collect()
+}
+
+/// The streams that record something else than silence: without those, a stream needs no cycles.
+fn recorded(graph: &GraphView<'_>) -> Vec<(u32, Vec<Vec<PlaybackSource>>)> {
+    let (model, order) = (graph.model, graph.order);
+    let is_written = |output: &Port| {
+        let is_silence = model.is_driver(output.owner) && !graph.driver_captures;
+        (model.is_server_written(output.owner) && !is_silence)
+            || order.clients.contains(&output.owner)
+    };
+    let of_stream = |(number, ports): &(u32, Vec<u32>)| {
+        let inputs = ports.iter().filter_map(|port| model.port(*port));
+        let channels: Vec<_> = inputs.map(|input| sources(graph, input, is_written)).collect();
+        let is_fed = channels.iter().any(|sources| !sources.is_empty());
+        is_fed.then_some((*number, channels))
+    };
+    graph.recorders.iter().filter_map(of_stream).collect()
+}
+
+/// The buffers that the driver mixes for an input port.
+fn sources(
+    graph: &GraphView<'_>,
+    input: &Port,
+    is_written: impl Fn(&Port) -> bool,
+) -> Vec<PlaybackSource> {
+    let outputs = input.links.iter().filter_map(|link| graph.model.port(link.other));
+    let source = |output: &Port| Some(PlaybackSource::new(graph.slab(output)?, output.slot?.slot));
+    outputs.filter(|output| is_written(output)).filter_map(source).collect()
 }

@@ -106,6 +106,9 @@ struct Scenario {
     /// The CPUs of the clients; the driver's is 0.
     cpus: HashMap<u32, u32>,
     wakes_early: bool,
+    stream_slabs: BTreeMap<(u32, u32), Slab>,
+    recorders: Vec<(u32, Vec<u32>)>,
+    driver_captures: bool,
 }
 
 impl Scenario {
@@ -122,8 +125,19 @@ impl Scenario {
         let order = order(&model, &[writer, reader]);
         let memory = [writer, reader].map(|client| (client, Memory::create())).into();
         let device_slabs = [(driver, vec![slab()])].into();
-        let (cpus, wakes_early) = (HashMap::new(), false);
-        Self { model, order, writer, reader, memory, device_slabs, cpus, wakes_early }
+        Self {
+            model,
+            order,
+            writer,
+            reader,
+            memory,
+            device_slabs,
+            cpus: HashMap::new(),
+            wakes_early: false,
+            stream_slabs: BTreeMap::new(),
+            recorders: Vec::new(),
+            driver_captures: true,
+        }
     }
 
     fn memory(&mut self, client: u32) -> &mut Memory {
@@ -139,6 +153,9 @@ impl Scenario {
             order: &self.order,
             clients: clients.collect(),
             device_slabs: &self.device_slabs,
+            stream_slabs: &self.stream_slabs,
+            recorders: &self.recorders,
+            driver_captures: self.driver_captures,
             captures,
             driver_waits: false,
             quantum: QUANTUM,
@@ -262,4 +279,45 @@ fn only_clients_that_are_heard_in_a_playback_port_feed_it() {
     assert_eq!(feeders(&scenario), [0; 0]);
     scenario.model.connect("writer:out", "system:in").unwrap();
     assert_eq!(feeders(&scenario), [writer], "its follower is not waited for");
+}
+
+/// Adds a program with a stream that plays and one that records, of number 7.
+fn add_streams(scenario: &mut Scenario) {
+    let program = scenario.model.open_stream_client("program").unwrap();
+    add_ports(&mut scenario.model, program);
+    let input = scenario.model.find("program:in").unwrap().id;
+    scenario.recorders = vec![(3, Vec::new()), (7, vec![input])];
+    scenario.stream_slabs.insert((program, 0), slab());
+}
+
+#[test]
+fn a_stream_records_what_its_ports_are_connected_with() {
+    let mut scenario = Scenario::new();
+    add_streams(&mut scenario);
+    let sources = |scenario: &Scenario| {
+        let (plan, _) = scenario.build(true);
+        assert!(plan.recording(3).is_none() && plan.recording(8).is_none());
+        plan.recording(7).map(|channels| channels.iter().map(Vec::len).collect::<Vec<_>>())
+    };
+    assert_eq!(sources(&scenario), None, "nothing, for which no cycle is needed");
+    for (count, output) in (1..).zip(["system:out", "writer:out", "program:out"]) {
+        scenario.model.connect(output, "program:in").unwrap();
+        assert_eq!(sources(&scenario), Some(vec![count]), "{output}");
+    }
+    scenario.driver_captures = false;
+    assert_eq!(sources(&scenario), Some(vec![2]), "without the device's silence");
+    scenario.order = order(&scenario.model, &[scenario.reader]);
+    scenario.stream_slabs.clear();
+    assert_eq!(sources(&scenario), None, "nothing of who does not run, or has no memory yet");
+}
+
+#[test]
+fn a_client_that_is_only_recorded_is_waited_for() {
+    let mut scenario = Scenario::new();
+    add_streams(&mut scenario);
+    scenario.model.disconnect("reader:out", "system:in").unwrap();
+    scenario.model.connect("writer:out", "program:in").unwrap();
+    let (plan, _) = scenario.build(true);
+    let feeders = plan.seats.iter().filter(|seat| seat.feeds_playback);
+    assert_eq!(feeders.map(|seat| seat.client).collect::<Vec<u32>>(), [scenario.writer]);
 }

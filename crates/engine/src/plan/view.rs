@@ -70,6 +70,12 @@ pub struct GraphView<'a> {
     pub clients: HashMap<u32, ClientView<'a>>,
     /// Slabs of the devices' output ports.
     pub device_slabs: &'a BTreeMap<u32, Vec<Slab>>,
+    /// Slabs of streams' output ports, by client and number.
+    pub stream_slabs: &'a BTreeMap<(u32, u32), Slab>,
+    /// The streams that record in the graph, by number, and the ids of their ports by channel.
+    pub recorders: &'a [(u32, Vec<u32>)],
+    /// What the driver's capture ports have is more than silence.
+    pub driver_captures: bool,
     /// The driver captures: otherwise its output ports, and those of streams, are silent.
     pub captures: bool,
     /// Length of a cycle, frames.
@@ -118,11 +124,13 @@ impl GraphView<'_> {
     /// The slab of an output port as the driver reads it; `None` if that could fault.
     pub(super) fn slab(&self, port: &Port) -> Option<Arc<PeerSlab>> {
         let slot = port.slot?;
-        let slabs = match self.device_slabs.get(&port.owner) {
-            Some(slabs) => slabs,
-            None => self.clients.get(&port.owner)?.slabs,
-        };
-        let slab = slabs.get(slot.slab as usize)?;
+        let slab = if self.model.is_stream_client(port.owner) {
+            self.stream_slabs.get(&(port.owner, slot.slab))
+        } else {
+            let slabs = self.device_slabs.get(&port.owner).map(Vec::as_slice);
+            let slabs = slabs.or_else(|| Some(self.clients.get(&port.owner)?.slabs));
+            slabs.and_then(|slabs| slabs.get(slot.slab as usize))
+        }?;
         slab.is_present(slot.slot, self.quantum).then(|| Arc::clone(&slab.peer))
     }
 

@@ -1,4 +1,4 @@
-//! Record streams: what leaves the device, frame for frame, and what it captures.
+//! Record streams: what leaves the device, frame for frame, and what the graph brings.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use rt::stream::{Gains, Wish};
 
 use super::card::Faults;
 use super::scenario::{CHANNELS, FADE, MS, QUANTUM, RATE_HZ, Scenario};
-use crate::{CapturedFrames, FrameHistory, NumberedWish, RecordMemory, Recorder, Source};
+use crate::{FrameHistory, NumberedWish, RecordMemory, Recorder, Source};
 
 /// The memory of a record stream, shared with the test, which is the program.
 pub(super) type Recording = Rc<RefCell<Recorded>>;
@@ -239,9 +239,9 @@ fn what_is_recorded_has_the_servers_volume_and_impossible_wishes_are_refused() {
 }
 
 #[test]
-fn a_device_that_captures_nothing_records_silence_and_a_closed_recorder_comes_back() {
+fn a_stream_to_which_the_graph_brings_nothing_records_silence_and_comes_back_when_closed() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
-    let memory = recorder(&mut scenario, Source::Capture, 480);
+    let memory = recorder(&mut scenario, Source::Graph, 480);
     wish(&mut scenario, &memory, Wish::Run);
     scenario.pass(100 * MS);
     assert!(memory.borrow().finished >= 4000);
@@ -254,79 +254,114 @@ fn a_device_that_captures_nothing_records_silence_and_a_closed_recorder_comes_ba
     assert!(scenario.device.is_parked());
 }
 
-/// A device that captures, and a stream that records that.
-fn capturing(
+/// A stream that records what the graph's cycles bring it.
+fn fed(
     as_wanted: impl FnOnce(Recorder<Recording>) -> Recorder<Recording>,
 ) -> (Scenario, Recording) {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
-    let room = CapturedFrames::new(CHANNELS, 4 * RATE_HZ as usize, QUANTUM as usize);
-    assert!(scenario.device.recorders_mut().set_captured(Box::new(room)).is_none());
-    let memory = opened(&mut scenario, Source::Capture, 480, as_wanted);
+    let memory = opened(&mut scenario, Source::Graph, 480, as_wanted);
+    scenario.device.recorders_mut().feed(|_| true);
     wish(&mut scenario, &memory, Wish::Run).expect("it begins");
     (scenario, memory)
 }
 
-/// Runs cycles of the graph from device frame `first` on, in which the numbers from `captured` on
-/// are captured; returns where both go on.
-fn capture(scenario: &mut Scenario, first: u64, captured: u16, cycles: usize) -> (u64, u16) {
-    let (mut first, mut captured) = (first, captured);
+/// Runs cycles of the graph from device frame `first` on, which bring the numbers from `brought`
+/// on; returns where both go on.
+fn bring(scenario: &mut Scenario, first: u64, brought: u16, cycles: usize) -> (u64, u16) {
+    let (mut first, mut brought) = (first, brought);
     for _ in 0..cycles {
-        first = scenario.cycle(first);
-        let planes = scenario.device.recorders_mut().captured_cycle().expect("a stream records");
-        planes.silence(QUANTUM as usize);
-        for channel in 0..CHANNELS {
-            let numbers = (captured..).map(f32::from);
-            planes.channel_mut(channel).iter_mut().zip(numbers).for_each(|(into, from)| {
+        let mut samples = [f32::NAN; QUANTUM as usize];
+        scenario.device.record_graph(&mut samples, |_, channel, into| {
+            let numbers = (brought..).map(f32::from);
+            into.iter_mut().zip(numbers).for_each(|(into, from)| {
                 *into = if channel == 0 { from } else { -from };
             });
-        }
-        captured += QUANTUM as u16;
-        scenario.device.keep_captured();
+        });
+        first = scenario.cycle(first);
+        brought += QUANTUM as u16;
     }
-    (first, captured)
+    (first, brought)
 }
 
 #[test]
-fn what_a_device_captures_is_recorded_without_a_gap() {
-    let (mut scenario, memory) = capturing(|recorder| recorder);
+fn what_the_graph_brings_is_recorded_without_a_gap() {
+    let (mut scenario, memory) = fed(|recorder| recorder);
     assert!(scenario.device.recorders().need_cycles());
     scenario.pass(300 * MS);
+    assert_eq!(memory.borrow().finished, 0, "nothing without cycles");
     let first = scenario.begin_graph();
-    capture(&mut scenario, first, 1, 200);
+    bring(&mut scenario, first, 1, 200);
     let recorded = memory.borrow();
     assert!(recorded.misses.is_empty(), "{:?}", recorded.misses);
-    let expected: Vec<f32> = (1..=199 * QUANTUM as u16).map(f32::from).collect();
-    assert_eq!(recorded.channels[0], expected, "all but the newest cycle");
+    let expected: Vec<f32> = (1..=200 * QUANTUM as u16).map(f32::from).collect();
+    assert_eq!(recorded.channels[0], expected);
     assert!(recorded.channels[1].iter().zip(&expected).all(|(one, other)| *one == -other));
     let Timing { at_ns, position, .. } = recorded.timing;
     let behind_ns = scenario.now_ns - at_ns;
-    assert_eq!(position, 199 * QUANTUM);
+    assert_eq!(position, 200 * QUANTUM);
     assert!((1_300_000..1_400_000).contains(&behind_ns), "a cycle, and not {behind_ns} ns");
 }
 
 #[test]
-fn frames_that_a_device_could_not_capture_are_noted_as_lost() {
-    let (mut scenario, memory) = capturing(|recorder| recorder);
+fn frames_that_the_graph_did_not_bring_are_noted_as_lost() {
+    let (mut scenario, memory) = fed(|recorder| recorder);
     let first = scenario.begin_graph();
-    let (first, captured) = capture(&mut scenario, first, 1, 20);
+    let (first, brought) = bring(&mut scenario, first, 1, 20);
     // The card was away, and played no further cycles.
     scenario.now_ns += 100 * MS;
     scenario.card.advance(scenario.now_ns);
     let first = first.max(scenario.card.played() + 1000);
-    capture(&mut scenario, first, captured, 20);
+    bring(&mut scenario, first, brought, 20);
     let recorded = memory.borrow();
-    let expected: Vec<f32> = (1..=39 * QUANTUM as u16).map(f32::from).collect();
-    assert_eq!(recorded.channels[0], expected, "everything that was captured");
+    let expected: Vec<f32> = (1..=40 * QUANTUM as u16).map(f32::from).collect();
+    assert_eq!(recorded.channels[0], expected, "everything that was brought");
     let [miss] = recorded.misses[..] else { panic!("{:?}", recorded.misses) };
-    assert_eq!(miss.position, 20 * QUANTUM);
+    assert_eq!(miss.position, 21 * QUANTUM);
     assert!((4700..=4900).contains(&miss.frames), "100 ms, and not {} frames", miss.frames);
 }
 
 #[test]
-fn a_meter_of_what_is_captured_needs_no_cycles() {
-    let (mut scenario, memory) = capturing(Recorder::letting_sleep);
+fn a_meter_of_what_the_graph_brings_needs_no_cycles() {
+    let (mut scenario, memory) = fed(Recorder::letting_sleep);
     assert!(!scenario.device.recorders().need_cycles());
     let first = scenario.begin_graph();
-    capture(&mut scenario, first, 1, 20);
-    assert_eq!(memory.borrow().finished, 19 * QUANTUM, "but it has what is captured");
+    bring(&mut scenario, first, 1, 20);
+    assert_eq!(memory.borrow().finished, 20 * QUANTUM, "but it has what is brought");
+}
+
+#[test]
+fn a_stream_that_begins_in_a_cycle_gets_nothing_of_before() {
+    let (mut scenario, memory) = fed(|recorder| recorder);
+    let first = scenario.begin_graph();
+    let (first, brought) = bring(&mut scenario, first, 1, 10);
+    wish(&mut scenario, &memory, Wish::Hold).expect("it ends");
+    let (first, _) = bring(&mut scenario, first, brought, 10);
+    let before = memory.borrow().finished;
+    let began = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    bring(&mut scenario, first, 10_000, 10);
+    let recorded = memory.borrow();
+    let begun = recorded.channels[0][before as usize];
+    // A cycle's frames were captured before it began.
+    let since = began - (scenario.card.played() - 10 * QUANTUM);
+    assert_eq!(begun, (10_000 + QUANTUM + since) as f32, "{began}");
+    assert!(recorded.misses.is_empty(), "it held in between");
+}
+
+#[test]
+fn a_stream_that_is_disconnected_and_connected_again_has_silence_in_between() {
+    let (mut scenario, memory) = fed(|recorder| recorder);
+    let first = scenario.begin_graph();
+    let (first, brought) = bring(&mut scenario, first, 1, 10);
+    scenario.device.recorders_mut().feed(|_| false);
+    assert!(!scenario.device.recorders().need_cycles());
+    let (first, _) = bring(&mut scenario, first, 20_000, 100);
+    scenario.device.recorders_mut().feed(|_| true);
+    bring(&mut scenario, first, brought, 10);
+    let recorded = memory.borrow();
+    assert!(recorded.misses.is_empty(), "{:?}", recorded.misses);
+    let sounds = recorded.channels[0].iter().filter(|sample| **sample != 0.0);
+    let expected: Vec<f32> = (1..=20 * QUANTUM as u16).map(f32::from).collect();
+    assert_eq!(sounds.copied().collect::<Vec<f32>>(), expected);
+    let silence = recorded.channels[0].len() as u64 - 20 * QUANTUM;
+    assert!((99 * QUANTUM..=102 * QUANTUM).contains(&silence), "{silence} frames of silence");
 }

@@ -100,10 +100,12 @@ impl RecordStream {
         self.ring.header().begin(end);
     }
 
-    /// Writes samples of a channel from `position` on, at most the whole ring. Thread: cycle.
+    /// Writes samples of a channel from `position` on; of more than the ring holds, the last ones.
+    /// Thread: cycle.
     pub fn write(&mut self, channel: u32, position: u64, samples: &[f32]) {
-        let pieces = self.ring.samples_mut(channel, position, samples.len());
-        let mut samples = samples;
+        let excess = samples.len().saturating_sub(self.shape().capacity_frames() as usize);
+        let mut samples = &samples[excess..];
+        let pieces = self.ring.samples_mut(channel, position + excess as u64, samples.len());
         for piece in pieces.into_iter().flatten() {
             let (now, later) = samples.split_at(piece.len().min(samples.len()));
             piece[..now.len()].copy_from_slice(now);
@@ -160,5 +162,13 @@ mod tests {
         ring.copy(1, 600, &mut right);
         assert_eq!((left, right), (samples, vec![0.0; 600]));
         assert!(ring.header().is_intact(600, 1024) && !ring.header().is_intact(100, 1024));
+        // More than the whole ring.
+        let samples: Vec<f32> = (0..2500).map(|sample| sample as f32).collect();
+        stream.begin(3700);
+        stream.write(0, 1200, &samples);
+        stream.finish(3700);
+        let mut last = vec![-1.0; 1024];
+        ring.copy(0, 3700 - 1024, &mut last);
+        assert_eq!(last, samples[2500 - 1024..]);
     }
 }

@@ -85,12 +85,17 @@ impl Player {
 impl Recorder {
     /// Records frames, without waiting for the program.
     pub(super) fn record(&mut self, frames: usize) {
+        self.record_with(frames, super::sample);
+    }
+
+    /// The same, with these samples, by position and channel.
+    pub(super) fn record_with(&mut self, frames: usize, sample: impl Fn(u64, u32) -> f32) {
         let end = self.position + frames as u64;
         self.ring.header().begin(end);
         for channel in 0..self.ring.shape().channels() {
             let pieces = self.ring.samples_mut(channel, self.position, frames).expect("a channel");
             for (position, place) in (self.position..).zip(pieces.into_iter().flatten()) {
-                *place = super::sample(position, channel);
+                *place = sample(position, channel);
             }
         }
         self.ring.header().publish(end);

@@ -23,10 +23,10 @@ impl Clients {
         slab.map_or(Ok(()), |slab| slab.make_present(slot.slot, frames, locking))
     }
 
-    /// Makes everything that the driver plays in cycles of `frames` frames ready for it. What the
-    /// kernel has no memory for is not played, which is reported once for each slab.
+    /// Makes everything that the driver plays and records in cycles of `frames` frames ready for
+    /// it. What the kernel has no memory for is not heard, which is reported once for each slab.
     pub(in super::super) fn make_playback_present(&mut self, model: &Model, frames: u32) {
-        for input in model.driver_ports().filter(|port| port.is_input()) {
+        for input in model.inputs_of_server() {
             for output in input.links.iter().filter_map(|link| model.port(link.other)) {
                 let Err(error) = self.make_present(output, frames) else { continue };
                 let slab = output.slot.and_then(|slot| self.slab_mut(output.owner, slot.slab));
@@ -42,6 +42,9 @@ impl Clients {
     }
 
     fn slab_mut(&mut self, owner: u32, number: u32) -> Option<&mut Slab> {
+        if let Some(slab) = self.stream_slabs.get_mut(&(owner, number)) {
+            return Some(slab);
+        }
         let slabs = match self.device_slabs.get_mut(&owner) {
             Some(slabs) => slabs,
             None => &mut self.slots.get_mut(&owner)?.memory.slabs,

@@ -103,15 +103,14 @@ impl Streams {
         open.state = State::Begun(Arc::clone(stream.page()));
         let source = match open.direction {
             Direction::Monitor => Source::Monitor,
-            Direction::Record | Direction::Playback => Source::Capture,
+            Direction::Record | Direction::Playback => Source::Graph,
         };
         let routes = open.channels.iter().map(|channel| *channel as usize).collect();
         let (depth_frames, lets_sleep) = (open.depth_frames, open.lets_sleep);
         let memory_of =
             DeviceRecorder { stream: number, memory: stream, volume: Arc::clone(&open.gain) };
-        match source {
-            Source::Monitor => device.keep(facts),
-            Source::Capture => device.keep_captured(facts),
+        if source == Source::Monitor {
+            device.keep(facts);
         }
         let fade_frames = fade_frames(facts.sample_rate_hz);
         let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames)

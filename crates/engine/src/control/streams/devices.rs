@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use device::NullCard;
-use mix::{CapturedFrames, FrameHistory};
+use mix::FrameHistory;
 use proto::limits::{
     DEVICE_CHANNELS, DEVICE_NAME_BYTES, QUANTUM_FRAMES, SAMPLE_RATE_HZ, STREAM_DEVICES,
 };
@@ -69,8 +69,6 @@ pub(super) struct DeviceEnd {
     has_loop: bool,
     /// The loop keeps what leaves the device for streams that record that.
     keeps: bool,
-    /// The loop keeps what the device captures for streams that record that.
-    keeps_captured: bool,
     /// Loops that have not come back.
     loops: usize,
     pub(super) calls: Calls,
@@ -91,7 +89,6 @@ impl DeviceEnd {
             shared,
             has_loop: false,
             keeps: false,
-            keeps_captured: false,
             loops: 0,
             calls: Calls::default(),
             volume: Volume::default(),
@@ -124,7 +121,7 @@ impl DeviceEnd {
             volume,
             longest_cycle,
         )));
-        (self.has_loop, self.keeps, self.keeps_captured) = (true, false, false);
+        (self.has_loop, self.keeps) = (true, false);
         self.loops += 1;
         true
     }
@@ -134,15 +131,6 @@ impl DeviceEnd {
         if !std::mem::replace(&mut self.keeps, true) {
             let room = FrameHistory::new(facts.playback as usize, kept_frames(facts));
             self.order(StreamOrder::Keep(Box::new(room)));
-        }
-    }
-
-    /// Has the loop keep what the device captures, unless that is silence.
-    pub(super) fn keep_captured(&mut self, facts: DeviceFacts) {
-        if facts.captures && !std::mem::replace(&mut self.keeps_captured, true) {
-            let (channels, longest) = (facts.capture as usize, facts.longest_cycle as usize);
-            let room = CapturedFrames::new(channels, kept_frames(facts), longest);
-            self.order(StreamOrder::KeepCaptured(Box::new(room)));
         }
     }
 

@@ -4,6 +4,7 @@
 use mix::{ROUTED_CHANNELS, Routes};
 use proto::port_flags;
 use proto::request::{NewPort, PortType, RequestError};
+use proto::stream::Direction;
 use sys::clock::now_ns;
 
 use super::feeds::heard;
@@ -17,7 +18,7 @@ use crate::stream_part::StreamOrder;
 pub(super) struct StreamPorts {
     /// The client that its program is.
     pub(super) client: u32,
-    /// Counts the streams of the client, from 1.
+    /// Counts the streams of the client in this direction, from 1.
     pub(super) ordinal: u32,
     /// Ids, by channel.
     pub(super) ports: Vec<u32>,
@@ -36,9 +37,9 @@ fn positions(device_channels: u32) -> &'static [&'static str] {
     }
 }
 
-/// Returns the names of a stream's ports: by the positions of its channels if each is on a channel
-/// of its own, else by their numbers.
-fn port_names(ordinal: u32, channels: &[u32], device_channels: u32) -> Vec<String> {
+/// Returns the names of a stream's ports, which are outputs or inputs (`way`): by the positions of
+/// its channels if each is on a channel of its own, else by their numbers.
+fn port_names(way: &str, ordinal: u32, channels: &[u32], device_channels: u32) -> Vec<String> {
     let positions = positions(device_channels);
     let position = |channel: &u32| positions.get(*channel as usize).copied();
     let named: Option<Vec<&str>> = channels.iter().map(position).collect();
@@ -51,8 +52,8 @@ fn port_names(ordinal: u32, channels: &[u32], device_channels: u32) -> Vec<Strin
     let stream = if ordinal == 1 { String::new() } else { format!("-{ordinal}") };
     (0..channels.len())
         .map(|index| match by_position {
-            Some(names) => format!("output{stream}_{}", names[index]),
-            None => format!("output{stream}_{}", index + 1),
+            Some(names) => format!("{way}{stream}_{}", names[index]),
+            None => format!("{way}{stream}_{}", index + 1),
         })
         .collect()
 }
@@ -76,19 +77,31 @@ impl Streams {
     }
 
     /// The client that a stream's program is already, and the lowest number that none of its other
-    /// streams has.
+    /// streams of the same direction has.
     fn place_of(&self, stream: &OpenStream) -> (Option<u32>, u32) {
         let is_same = |other: &&OpenStream| {
             other.program == stream.program && other.is_of(stream.peer, stream.process)
         };
-        let others: Vec<&StreamPorts> = self
+        let others: Vec<(Direction, &StreamPorts)> = self
             .streams
             .values()
             .filter(is_same)
-            .filter_map(|other| other.ports.as_ref())
+            .filter_map(|other| Some((other.direction, other.ports.as_ref()?)))
             .collect();
-        let is_free = |number: &u32| others.iter().all(|other| other.ordinal != *number);
-        (others.first().map(|other| other.client), (1..).find(is_free).unwrap_or(u32::MAX))
+        let has = |number: u32, (direction, ports): &(Direction, &StreamPorts)| {
+            *direction == stream.direction && ports.ordinal == number
+        };
+        let is_free = |number: &u32| !others.iter().any(|other| has(*number, other));
+        let client = others.first().map(|(_, ports)| ports.client);
+        (client, (1..).find(is_free).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the streams that record in the graph, by number, and the ids of their ports by
+    /// channel.
+    pub(in crate::control) fn recorders(&self) -> Vec<(u32, Vec<u32>)> {
+        let records = |stream: &OpenStream| stream.direction == Direction::Record;
+        let all = self.streams.iter().filter(|(_, stream)| records(stream));
+        all.map(|(number, stream)| (*number, stream.ports().to_vec())).collect()
     }
 
     /// Notes that the connections of a port have changed; if it is a stream's, the device is to
@@ -160,8 +173,8 @@ fn routes(model: &Model, ports: &[u32]) -> Routes {
 }
 
 impl Control {
-    /// Gives a stream its ports, and connects them to the device's channels that it was opened for,
-    /// unless connections are remembered for them. Refused as a whole.
+    /// Gives a stream its ports, and connects them with the device's channels that it was opened
+    /// for, unless connections are remembered for them. Refused as a whole.
     pub(super) fn plug_in(&mut self, number: u32) -> Result<(), RequestError> {
         let plugged = self.add_ports(number).and_then(|()| self.connect_to_device(number));
         if plugged.is_err() {
@@ -179,7 +192,12 @@ impl Control {
         let Some(stream) = self.streams.streams.get(&number) else { return Ok(()) };
         let (peer, process, program) = (stream.peer, stream.process, stream.program.clone());
         let (client, ordinal) = self.streams.place_of(stream);
-        let names = port_names(ordinal, &stream.channels, self.settings.driver.channels.playback);
+        let device = &self.settings.driver.channels;
+        let (way, flag, device_channels) = match stream.direction {
+            Direction::Playback => ("output", port_flags::OUTPUT, device.playback),
+            Direction::Record | Direction::Monitor => ("input", port_flags::INPUT, device.capture),
+        };
+        let names = port_names(way, ordinal, &stream.channels, device_channels);
         self.check_stream_ports(peer, client.is_none(), names.len())?;
         let client = match client {
             Some(client) => client,
@@ -192,7 +210,7 @@ impl Control {
         let mut ports = StreamPorts { client, ordinal, ports: Vec::new(), slabs: Vec::new() };
         let mut added = Ok(());
         for (number, name) in (0..).zip(names) {
-            let flags = port_flags::OUTPUT | port_flags::TERMINAL;
+            let flags = flag | port_flags::TERMINAL;
             let new = NewPort { name, port_type: PortType::Audio, flags, number, slot: None };
             match self.model.register_port(client, &new) {
                 Ok(port) => ports.ports.push(port),
@@ -215,17 +233,21 @@ impl Control {
         if ports.iter().any(|port| self.model.has_due_connection(*port)) {
             return Ok(());
         }
-        let input = |channel: u32| {
-            let inputs = self.model.driver_ports().filter(|port| port.is_input());
-            inputs.into_iter().find(|port| port.number == channel)
+        let of_device = |port: &Port, channel: u32| {
+            let mut others = self.model.driver_ports();
+            let is_other = |other: &&Port| other.is_input() != port.is_input();
+            others.find(|other| is_other(other) && other.number == channel)
         };
         let pair = |(port, channel): (&u32, &u32)| {
-            Some((self.model.port(*port)?.name.clone(), input(*channel)?.name.clone()))
+            let port = self.model.port(*port)?;
+            let (own, other) = (port.name.clone(), of_device(port, *channel)?.name.clone());
+            Some(if port.is_output() { (own, other) } else { (other, own) })
         };
         let pairs: Vec<(String, String)> =
             ports.iter().zip(&stream.channels).filter_map(pair).collect();
         for (source, destination) in pairs {
             self.check_program_connections(&source, &destination)?;
+            self.check_memory(&source, &destination)?;
             self.model.connect(&source, &destination)?;
         }
         Ok(())
@@ -280,15 +302,16 @@ mod tests {
 
     #[test]
     fn ports_are_named_by_the_positions_of_their_channels() {
-        for (ordinal, channels, device_channels, expected) in [
-            (1, &[0, 1][..], 2, &["output_FL", "output_FR"][..]),
-            (2, &[1, 0], 2, &["output-2_FR", "output-2_FL"]),
-            (1, &[4, 5], 6, &["output_FC", "output_LFE"]),
-            (1, &[0], 1, &["output_MONO"]),
-            (1, &[0, 2], 3, &["output_1", "output_2"]),
-            (3, &[0, 0], 2, &["output-3_1", "output-3_2"]),
+        for (way, ordinal, channels, device_channels, expected) in [
+            ("output", 1, &[0, 1][..], 2, &["output_FL", "output_FR"][..]),
+            ("input", 2, &[1, 0], 2, &["input-2_FR", "input-2_FL"]),
+            ("output", 1, &[4, 5], 6, &["output_FC", "output_LFE"]),
+            ("input", 1, &[0], 1, &["input_MONO"]),
+            ("output", 1, &[0, 2], 3, &["output_1", "output_2"]),
+            ("output", 3, &[0, 0], 2, &["output-3_1", "output-3_2"]),
         ] {
-            assert_eq!(port_names(ordinal, channels, device_channels), expected, "{channels:?}");
+            let names = port_names(way, ordinal, channels, device_channels);
+            assert_eq!(names, expected, "{channels:?}");
         }
     }
 }

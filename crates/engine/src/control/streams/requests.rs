@@ -75,7 +75,8 @@ impl Control {
         self.check_direction(peer, direction)?;
         let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
         let (stream, shape) = self.streams.open(peer, process, new, &self.settings.driver)?;
-        if direction == Direction::Playback && self.streams.drives(stream) {
+        // What a monitor hears is no port.
+        if direction != Direction::Monitor && self.streams.drives(stream) {
             self.plug_in(stream)?;
         }
         Ok(self.streams.granted(stream, shape))

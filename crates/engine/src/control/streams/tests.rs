@@ -107,7 +107,6 @@ impl Scenario {
                 StreamOrder::Hear { stream, channels } => format!("hear {stream} {channels}"),
                 StreamOrder::Route { stream, channel, .. } => format!("route {stream} {channel}"),
                 StreamOrder::Keep(_) => "keep".into(),
-                StreamOrder::KeepCaptured(_) => "keep captured".into(),
                 StreamOrder::Record(recorder) => {
                     let number = recorder.memory().stream;
                     self.returns.push(StreamReturn::Recorder(recorder)).unwrap();

@@ -185,6 +185,12 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "policies::a_stream_feeds_other_clients_with_the_permission_to_play",
     ),
     process(
+        "check_hearing.streams_record_all",
+        Replace("self.peers.permissions(peer)", "Permissions::ALL"),
+        "bad_input",
+        "policies::a_recorder_hears_other_programs_with_the_permission_to_record",
+    ),
+    process(
         "check_hearing.others_heard",
         Replace("&& !permissions.record", "&& false"),
         "bad_input",

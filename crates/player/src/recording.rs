@@ -1,0 +1,170 @@
+//! A stream on its way into a file.
+
+use anyhow::bail;
+use client::Error;
+use client::stream::{ConvertedReader, RecordStream, WishError};
+use soundfile::{SoundFileError, Writer};
+use sys::clock::now_ns;
+use sys::signals::Signal;
+
+use crate::playback::DEVICE_GONE;
+use crate::progress::Level;
+use crate::server::{Interruption, Server, Wait};
+
+/// The next look where the device does not say when there is more, ns.
+const UNKNOWN_NS: u64 = 50_000_000;
+/// How long after the device's wake-up its frames are there, ns.
+const AFTER_WAKE_NS: u64 = 2_000_000;
+
+/// A recording that runs.
+pub(crate) struct Recording {
+    // Before the server: it ends first.
+    stream: RecordStream,
+    server: Server,
+    reader: ConvertedReader,
+    file: Take,
+    level: Level,
+    /// How long there was no server, as long as that is not reported.
+    gone_ms: u64,
+}
+
+/// How a recording has ended, with a complete file.
+pub(crate) struct Ended {
+    /// The signal that has ended it.
+    pub(crate) signal: Option<Signal>,
+    /// Frames of the stream that are missing.
+    pub(crate) lost: u64,
+}
+
+/// The file, and how much of it there is to be.
+struct Take {
+    writer: Writer,
+    /// Frames; `None`: until a signal.
+    most: Option<u64>,
+    /// What was converted and is not written yet.
+    block: Vec<u8>,
+}
+
+impl Take {
+    fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.writer.frames() >= most)
+    }
+
+    /// Writes the block, as far as it is wanted.
+    fn write(&mut self) -> Result<(), SoundFileError> {
+        let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(self.writer.frames()));
+        let wanted = left.saturating_mul(self.writer.frame_bytes() as u64);
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(self.block.len());
+        let written = self.writer.write_bytes(&self.block[..wanted]);
+        self.block.clear();
+        written
+    }
+}
+
+impl Recording {
+    /// Prepares to record `most` frames, or until a signal.
+    pub(crate) fn new(
+        stream: RecordStream,
+        server: Server,
+        reader: ConvertedReader,
+        (writer, level): (Writer, Level),
+        most: Option<u64>,
+    ) -> Self {
+        let file = Take { writer, most, block: Vec::new() };
+        Self { stream, server, reader, file, level, gone_ms: 0 }
+    }
+
+    /// Records until everything is there, or until a signal.
+    ///
+    /// # Errors
+    /// The file cannot be written; the server has ended, or the stream. What was recorded by then
+    /// is in the file.
+    pub(crate) fn run(mut self) -> anyhow::Result<Ended> {
+        let recorded = self.record();
+        // What a filter held back.
+        let Self { reader, file, .. } = &mut self;
+        reader.flush(|bytes| file.block.extend_from_slice(bytes));
+        let written = file.write();
+        self.level.end();
+        self.report_gap();
+        let reader = self.stream.reader();
+        let lost = reader.lost() + reader.control().missed_frames();
+        let finished = self.file.writer.finish();
+        let signal = recorded?;
+        written.and(finished)?;
+        Ok(Ended { signal, lost })
+    }
+
+    fn record(&mut self) -> anyhow::Result<Option<Signal>> {
+        let mut interruption = match self.stream.run() {
+            // The next one gets the wish.
+            Err(WishError::Server(Error::ServerGone)) => Some(Interruption::ServerGone),
+            run => run.map(|_| None)?,
+        };
+        loop {
+            self.write()?;
+            match interruption {
+                None => {}
+                Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
+                Some(Interruption::ServerGone) => match self.server.await_next(&mut self.stream)? {
+                    Wait::Returned { gone_ms } => self.gone_ms += gone_ms,
+                    Wait::Signal(signal) => return Ok(Some(signal)),
+                },
+            }
+            if self.file.is_full() {
+                return Ok(None);
+            }
+            if self.stream.reader().control().page().has_ended() {
+                bail!(DEVICE_GONE);
+            }
+            if self.gone_ms > 0 && self.stream.reader_mut().unrecorded_frames().is_some() {
+                self.level.end();
+                self.report_gap();
+            }
+            interruption = self.server.sleep_until(self.next_look_ns())?;
+            if let Some(Interruption::Signal(_)) = interruption {
+                // What was heard by now.
+                match self.stream.hold() {
+                    Ok(_) | Err(WishError::Server(Error::ServerGone)) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Says how long there was no server, unless that was said before.
+    fn report_gap(&mut self) {
+        let gone_ms = std::mem::take(&mut self.gone_ms);
+        if gone_ms > 0 {
+            let frames = self.stream.reader_mut().unrecorded_frames();
+            let missing = frames.map(|frames| format!(": {frames} frames are missing"));
+            eprintln!(
+                "consort: the server was gone for {gone_ms} ms{}",
+                missing.unwrap_or_default()
+            );
+        }
+    }
+
+    fn next_look_ns(&self) -> u64 {
+        let reader = self.stream.reader();
+        let schedule = reader.control().page().schedule();
+        let due = schedule.and_then(|schedule| schedule.due(reader.position()));
+        let now_ns = now_ns();
+        due.map_or(now_ns + UNKNOWN_NS, |due| due.at_ns.max(now_ns) + AFTER_WAKE_NS)
+    }
+
+    /// Writes what is there, as far as it is wanted.
+    fn write(&mut self) -> anyhow::Result<()> {
+        let Self { stream, reader, file, level, .. } = self;
+        while !file.is_full() {
+            let block = &mut file.block;
+            let read = reader.read(stream.reader_mut(), |bytes| block.extend_from_slice(bytes));
+            file.write()?;
+            if read[0].is_empty() {
+                break;
+            }
+            level.show(&read, file.writer.frames());
+        }
+        Ok(())
+    }
+}
