@@ -5,6 +5,7 @@
 mod alsa;
 mod bad_input;
 mod beside_server;
+mod browsers;
 mod confined;
 mod conformance;
 mod desktop;
@@ -15,6 +16,7 @@ mod memory;
 mod modules;
 mod network;
 mod pactl;
+mod pages;
 mod players;
 mod playing;
 mod programs;

@@ -8,11 +8,11 @@ use rustix::process::Signal;
 use crate::{RATE_HZ, Scene, compare, is_installed, path, ramps};
 
 /// A file of the tests.
-fn source(name: &str) -> PathBuf {
+pub fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pulse").join(name)
 }
 
-fn await_streams(scene: &Scene, what: &str, count: usize) {
+pub fn await_streams(scene: &Scene, what: &str, count: usize) {
     eventually(&format!("{count} {what}"), || {
         let list = scene.pactl(&["list", "short", what]);
         (list.lines().count() == count).then_some(())
@@ -161,16 +161,22 @@ fn cava_shows_what_is_heard() {
     meter.terminate();
 }
 
+/// Starts a screen without hardware; returns its name as well, for `DISPLAY`.
+pub fn screen(scene: &Scene) -> (Program, String) {
+    let mut screen = scene.spawn("Xvfb", &["-displayfd", "1", "-screen", "0", "800x600x24"]);
+    let display = eventually("a screen", || {
+        screen.stdout().lines().next().map(|number| format!(":{number}"))
+    });
+    (screen, display)
+}
+
 #[test]
 fn pavucontrol_shows_a_meter_that_lets_the_device_sleep() {
     if !is_installed("pavucontrol") || !is_installed("Xvfb") {
         return;
     }
     let scene = Scene::new();
-    let mut screen = scene.spawn("Xvfb", &["-displayfd", "1", "-screen", "0", "800x600x24"]);
-    let display = eventually("a screen", || {
-        screen.stdout().lines().next().map(|number| format!(":{number}"))
-    });
+    let (_screen, display) = screen(&scene);
     let mut command = scene.command("pavucontrol", &["-t", "3"]);
     command.env("DISPLAY", &display);
     let mut mixer = Program::start(command);

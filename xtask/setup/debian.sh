@@ -36,8 +36,8 @@ drawing="gnuplot-nox tmux"
 # Counts the instructions of a cycle.
 counting="valgrind"
 
-# Shows the server's page, driven by its own driver.
-browser="chromium chromium-driver"
+# Shows the server's page, driven by its own driver; plays and records by itself.
+browser="chromium chromium-driver firefox-esr"
 
 # The tests on sound cards run under a kernel that has some, in a virtual machine: tools/vm-run.
 machine="qemu-system-x86 busybox-static kmod xz-utils udev"
