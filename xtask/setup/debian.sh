@@ -11,6 +11,8 @@ set -eu
 build="gcc g++ libc6-dev binutils pkg-config libasound2-dev"
 # Run: loaded by who plays or records a sound file.
 run="libsndfile1"
+# Run: loaded by modules that remove echo or have a plug-in, and plug-ins for them.
+processing="libspeexdsp1 ladspa-sdk"
 # The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback
 # card.
 recordings="alsa-utils"
@@ -55,7 +57,7 @@ video="gstreamer1.0-pipewire"
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2
