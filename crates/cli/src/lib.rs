@@ -15,7 +15,7 @@ use clap::builder::RangedI64ValueParser;
 pub use errors::{UsageError, error_chain, in_one_line};
 pub use own_program::{own_file, own_program};
 pub use server_name::server_name;
-pub use temporary_server::{TemporaryServer, end_with_stdin};
+pub use temporary_server::{TemporaryServer, end_with_stdin, end_with_stdin_within};
 
 /// Returns the parser of an option whose value is a number in `range`.
 #[must_use]

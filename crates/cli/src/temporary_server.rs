@@ -79,12 +79,33 @@ impl TemporaryServer {
 /// # Errors
 /// Signals cannot be blocked, or no thread can be started.
 pub fn end_with_stdin() -> anyhow::Result<TerminationSignals> {
+    at_end_of_stdin(|process| {
+        let _ = process.kill(Signal::Terminate);
+    })
+}
+
+/// The same for a process that may hang in code that it loads: it is killed if it is still there
+/// `within_ns` later.
+///
+/// # Errors
+/// Those of [`end_with_stdin`].
+pub fn end_with_stdin_within(within_ns: u64) -> anyhow::Result<TerminationSignals> {
+    at_end_of_stdin(move |process| {
+        let _ = process.kill(Signal::Terminate);
+        sys::clock::sleep_until(sys::clock::now_ns() + within_ns);
+        let _ = process.kill(Signal::Kill);
+    })
+}
+
+fn at_end_of_stdin(
+    end: impl FnOnce(&PidFd) + Send + 'static,
+) -> anyhow::Result<TerminationSignals> {
     // Blocked here so that the thread below inherits the mask: otherwise the signal would kill it.
     let signals = TerminationSignals::block().context("cannot block signals")?;
     let process = PidFd::open(process_id()).context("cannot send signals to this process")?;
     std::thread::Builder::new().name("stdin".into()).spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        let _ = process.kill(Signal::Terminate);
+        end(&process);
     })?;
     Ok(signals)
 }

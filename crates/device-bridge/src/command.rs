@@ -4,6 +4,7 @@
 
 mod links;
 mod null;
+mod processing;
 mod serve;
 
 use std::os::unix::process::CommandExt;

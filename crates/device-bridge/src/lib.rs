@@ -21,7 +21,7 @@ mod timeline;
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};
 pub use command::{Added, Device, DeviceOptions, DeviceProcesses, add, remove};
-pub use links::{LinkOptions, LinkSource, Links, OwnDevice};
+pub use links::{EchoOptions, LinkOptions, LinkSource, Links, OwnDevice, Processing};
 pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
 

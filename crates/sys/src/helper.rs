@@ -5,6 +5,7 @@
 //! standard input to the end. One that is to outlive this process is no [`Helper`], and takes its
 //! socket by [`take_kept_socket`].
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
@@ -200,6 +201,18 @@ pub fn end_with_parent(parent: u32) -> io::Result<()> {
     } else {
         Err(io::ErrorKind::NotFound.into())
     }
+}
+
+/// Takes the standard output of this process: what code that it loads prints there goes nowhere. To
+/// be called once.
+///
+/// # Errors
+/// If standard output is closed, or no descriptor is left.
+pub fn take_stdout() -> io::Result<File> {
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    let nothing = rustix::fs::open(c"/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    Ok(output.into())
 }
 
 /// Separates this process from the server that started it, and returns the socket that was its

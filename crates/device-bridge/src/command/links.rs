@@ -13,6 +13,7 @@ use convert::{ChannelMap, Mixing, SampleFormat};
 use proto::limits::DEVICE_CHANNELS;
 
 use super::null::DEFAULT_CHANNELS;
+use super::processing::ProcessingArguments;
 use super::serve::Options;
 use crate::links::{LinkMix, LinkOptions, LinkSource, Links, OwnDevice};
 use crate::pipes::{self, PipeFormat};
@@ -81,6 +82,9 @@ pub struct LinkArguments {
     /// Pipe-sink, pipe-source: channels of a frame [default: 2]
     #[arg(long, value_name = "N", value_parser = in_range(DEVICE_CHANNELS))]
     pub channels: Option<u32>,
+    /// What happens to the frames on their way
+    #[command(flatten)]
+    pub processing: ProcessingArguments,
 }
 
 fn format_named(name: &str) -> Result<SampleFormat, String> {
@@ -138,6 +142,8 @@ impl Kind {
         refuse(from.is_some() && !matches!(self, Self::Loopback | Self::PipeSink), "--from")?;
         refuse(options.rate.is_some() && from.is_some(), "--rate")?;
         refuse(from_positions.is_some() && self != Self::Loopback, "--from-positions")?;
+        let is_processed = options.link.processing != ProcessingArguments::default();
+        refuse(is_processed && self != Self::Loopback, "a plug-in or an echo")?;
         refuse(options.playback.is_some() && self != Self::Combined, "--playback")?;
         refuse(options.rate.is_some() && matches!(self, Self::Loopback | Self::Remap), "--rate")?;
         refuse(!map.is_empty() && !matches!(self, Self::Loopback | Self::Remap), "--map")?;
@@ -188,7 +194,8 @@ impl LinkArguments {
         let positions = self.to_positions.iter().map(|map| ("--to-positions", map.to_string()));
         let words = words.chain(from).chain(via).chain(to).chain(positions);
         let unmixed = self.unmixed.then(|| "--unmixed".to_owned());
-        words.map(|(option, value)| format!("{option}={value}")).chain(unmixed).collect()
+        let words = words.map(|(option, value)| format!("{option}={value}")).chain(unmixed);
+        words.chain(self.processing.words()).collect()
     }
 
     /// The links from a device to all that it is heard on.
@@ -206,6 +213,7 @@ impl LinkArguments {
             map: (!map.is_empty()).then(|| map.clone()),
             mix: mix(at),
             latency_ms: self.latency.unwrap_or(DEFAULT_LATENCY_MS),
+            processing: None,
         };
         self.to.iter().enumerate().map(link).collect()
     }
@@ -225,7 +233,8 @@ pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow
         Kind::Loopback => {
             let from = &arguments.from;
             let from = from.as_ref().context("a loopback needs --from: the device to listen to")?;
-            return Links::start(session, None, arguments.links(kind, from), open);
+            let links = arguments.processing.apply(arguments.links(kind, from))?;
+            return Links::start(session, None, links, open);
         }
         Kind::PipeSink | Kind::PipeSource => {
             let format = pipe_format(options, open)?;
@@ -320,6 +329,41 @@ mod tests {
                 "front-left,lfe",
                 "--to-positions",
                 "mono",
+            ],
+            &["loopback", "--to", "b", "--plugin", "amp", "--label", "-l", "--control", "-1,,2"],
+            &[
+                "loopback",
+                "--plugin",
+                "/a b",
+                "--label",
+                "l",
+                "--plugin-inputs",
+                "In 1",
+                "--plugin-outputs",
+                "Out,2",
+            ],
+            &[
+                "loopback",
+                "--echo-of",
+                "k",
+                "--echo-heard-on",
+                "s",
+                "--echo-of-positions",
+                "mono",
+                "--echo-heard-positions",
+                "lfe",
+                "--echo-latency",
+                "100",
+                "--echo-method",
+                "speex",
+                "--echo-frame",
+                "20",
+                "--echo-filter",
+                "200",
+                "--echo-suppress-db",
+                "-40",
+                "--echo-suppress-active-db",
+                "-15",
             ],
             &["combined", "--name", "-all", "--to", "a", "--to", "b", "--playback", "4"],
             &[

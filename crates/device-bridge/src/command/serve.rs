@@ -32,6 +32,8 @@ const POLL_NS: u64 = 200_000_000;
 /// Time limit for the server's start.
 const START_TIMEOUT_NS: u64 = 30_000_000_000;
 const RETRY_NS: u64 = 50_000_000;
+/// Time limit for this process's end, which a plug-in may delay.
+const END_WITHIN_NS: u64 = 2_000_000_000;
 
 /// Tokens of what is waited for.
 const SIGNALS: u64 = 0;
@@ -293,11 +295,12 @@ impl Serve {
         // The library must not log to standard error, which may be closed.
         client::log::set_hook(|_| {});
         let signals = match self.until_stdin_ends {
-            true => cli::end_with_stdin()?,
+            true => cli::end_with_stdin_within(END_WITHIN_NS)?,
             false => TerminationSignals::block()?,
         };
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
-        let mut stdout = std::io::stdout();
+        // A plug-in may print what it likes.
+        let mut report = self.report.then(sys::helper::take_stdout).transpose()?;
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
         if self.options.is_null() {
             return self.add_null(server, &signals, deadline_ns);
@@ -312,17 +315,19 @@ impl Serve {
                         return Ok(ExitCode::SUCCESS);
                     }
                 }
-                Err(error) if self.report => {
-                    let _ = writeln!(stdout, "{error:#}");
-                    return Ok(ExitCode::FAILURE);
-                }
-                decided => break decided?,
+                decided => match (decided, &mut report) {
+                    (Err(error), Some(report)) => {
+                        let _ = writeln!(report, "{error:#}");
+                        return Ok(ExitCode::FAILURE);
+                    }
+                    (decided, _) => break decided?,
+                },
             }
         };
         let name = served.session().map(|session| session.name().to_owned()).unwrap_or_default();
         set_property(&served, served.key(), &served.description());
-        if self.report {
-            let _ = writeln!(stdout, "{READY}{name}: {}", served.description());
+        if let Some(report) = &mut report {
+            let _ = writeln!(report, "{READY}{name}: {}", served.description());
         }
         watch(&served, &signals)?;
         Ok(ExitCode::SUCCESS)

@@ -7,21 +7,23 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use client::stream::{
-    PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, Samples, SamplesMut,
-    StreamConnection, Timing, Wish,
+    PlaybackOptions, RecordOptions, RecordStream, SamplesMut, StreamConnection, Timing, Wish,
 };
+use effects::Ladspa;
 use rt::rate::frames_in;
 use sys::clock::now_ns;
 
 use super::alignment::{Alignment, AlignmentShape, CHUNK, Step};
 use super::circles::{DRIVER, Wiring};
+use super::echo::Echo;
 use super::frames::Frames;
 use super::mix::Mix;
-use super::options::{Ends, LinkOptions};
+use super::options::{Ends, LinkOptions, Processing};
+use super::outlet::Outlet;
 use super::state::LinkState;
 
 /// The source's device wakes this often within the latency.
-const INTERVALS: u64 = 8;
+pub(super) const INTERVALS: u64 = 8;
 /// How long after the device's wake-up its frames are there, ns.
 const AFTER_WAKE_NS: u64 = 1_000_000;
 /// Frames that come this much later than expected do not come for now: the source is silent, ns.
@@ -29,20 +31,22 @@ const PATIENCE_NS: u64 = 20_000_000;
 /// How often a link that sleeps looks whether its devices are still there, ns.
 const IDLE_LOOK_NS: u64 = 5_000_000_000;
 /// Frames that are read at once.
-const BLOCK_FRAMES: usize = 1024;
+pub(super) const BLOCK_FRAMES: usize = 1024;
 
 /// The device at which a stream has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Source,
     Sink,
+    /// The one whose sound comes back as an echo.
+    Echo,
 }
 
 /// Passes frames on, on its own thread.
 pub(super) struct Link {
     state: Arc<LinkState>,
     source: RecordStream,
-    sink: PlaybackStream,
+    outlet: Outlet,
     ends: Ends,
     latency_ns: u64,
     alignment: Alignment,
@@ -50,6 +54,8 @@ pub(super) struct Link {
     mix: Option<Mix>,
     queue: Frames,
     block: Vec<Vec<f32>>,
+    /// What the source's frames pass through as they come.
+    plug_in: Option<Ladspa>,
     /// The sink's stream runs, or was asked to.
     plays: bool,
     /// What was lost on both sides, as far as it was noticed.
@@ -70,13 +76,24 @@ impl Link {
         state: Arc<LinkState>,
     ) -> anyhow::Result<Self> {
         let ends = options.ends(connection)?;
+        // Before the streams, because a plug-in may need long to begin.
+        let (mut plug_in, mut echo) = (None, None);
+        match &options.processing {
+            Some(Processing::Ladspa(ladspa)) => {
+                plug_in = Some(Ladspa::open(ladspa, ends.channels, ends.source_hz)?);
+            }
+            Some(Processing::Echo(of)) => {
+                echo = Some(Echo::open(connection, options, of, ends.sink_hz)?);
+            }
+            None => {}
+        }
         let latency_ns = u64::from(options.latency_ms) * 1_000_000;
         let frames = |rate_hz: u32| u32::try_from(frames_in(latency_ns, rate_hz));
         let (source_frames, sink_frames) = (frames(ends.source_hz)?, frames(ends.sink_hz)?);
         let channels = ends.channels;
         let mut source = connection.record(RecordOptions {
             program: options.program.clone(),
-            name: options.to_string(),
+            name: options.stream_name(),
             device: Some(options.from.device.clone()),
             monitor: !options.from.captures,
             channels: (0..u32::try_from(channels)?).collect(),
@@ -88,15 +105,17 @@ impl Link {
         source.set_interval((source_frames / INTERVALS as u32).max(1))?;
         let mut sink = connection.play(PlaybackOptions {
             program: options.program.clone(),
-            name: options.to_string(),
+            name: options.stream_name(),
             device: Some(options.to.clone()),
             channels: ends.plays.clone(),
             depth_frames: sink_frames,
         })?;
         // Both streams are there, so of two links that close a circle at once, one sees the other.
         check_circle(connection, options, &options.to)?;
-        // What is left of the latency beside it is for the source's intervals, and for this thread.
-        sink.set_depth(sink_frames / 2)?;
+        // What is left of the latency beside it is for the source's intervals, for this thread, and
+        // for what waits until it is a block.
+        let block = echo.as_ref().map_or(0, |echo| echo.blocks.block());
+        sink.set_depth(sink_frames.saturating_sub(u32::try_from(block)?) / 2)?;
         source.run()?;
         let (source_hz, sink_hz) = (ends.source_hz, ends.sink_hz);
         let shape = AlignmentShape { channels, source_hz, sink_hz, latency_ns };
@@ -105,7 +124,8 @@ impl Link {
         Ok(Self {
             state,
             source,
-            sink,
+            outlet: Outlet::new(sink, ends.plays.len(), echo),
+            plug_in,
             latency_ns,
             alignment,
             mix,
@@ -136,10 +156,13 @@ impl Link {
             if self.source.reader().control().page().has_ended() {
                 return Ok(End::Source);
             }
-            if self.sink.writer().control().page().has_ended() {
+            if self.outlet.sink.writer().control().page().has_ended() {
                 return Ok(End::Sink);
             }
             self.follow_moves(connection, options)?;
+            if self.outlet.echo.as_ref().is_some_and(Echo::has_ended) {
+                return Ok(End::Echo);
+            }
             // Before the frames: what it says of them is true then.
             let source = self.source.reader_mut().control_mut().timing();
             self.read();
@@ -163,7 +186,7 @@ impl Link {
         connection: &StreamConnection,
         options: &LinkOptions,
     ) -> anyhow::Result<()> {
-        let Some(state) = self.sink.writer().control().page().state() else { return Ok(()) };
+        let Some(state) = self.outlet.sink.writer().control().page().state() else { return Ok(()) };
         let device = state.device.further().unwrap_or(DRIVER);
         if device != self.plays_on {
             self.plays_on = device.into();
@@ -182,6 +205,10 @@ impl Link {
                 break;
             }
             let position = reader.position() - frames as u64;
+            if let Some(plug_in) = &mut self.plug_in {
+                let planes = self.block.iter_mut().map(|all| &mut all[..frames]);
+                plug_in.process(&mut planes.collect::<Vec<_>>());
+            }
             let planes: Vec<&[f32]> = self.block.iter().map(|all| &all[..frames]).collect();
             if position != self.queue.first() + self.queue.len() as u64 {
                 self.alignment.unlock();
@@ -201,26 +228,27 @@ impl Link {
 
     /// Has the sink play, and keeps it playing.
     fn begin(&mut self) -> anyhow::Result<()> {
-        let misses = self.sink.underruns();
+        let misses = self.outlet.sink.underruns();
         if misses != self.sink_misses {
             self.sink_misses = misses;
             self.state.note_gap();
             self.alignment.unlock();
         }
-        let is_dry = self.plays && self.sink.has_drained(now_ns());
+        let is_dry = self.plays && self.outlet.sink.has_drained(now_ns());
         if self.plays && !is_dry {
             return Ok(());
         }
         // Until it is known what is heard when: from then on, each frame has its time.
         self.alignment.unlock();
         let preroll = frames_in(self.latency_ns / 2, self.ends.sink_hz);
-        let position = self.sink.writer().position();
-        self.write_silence(preroll);
+        let position = self.outlet.sink.writer().position();
+        self.outlet.begin(preroll);
         if !self.plays {
             // A stream that has drained ends there until a splice says where to go on.
-            self.sink.writer_mut().control_mut().wish(Wish::Splice { position })?;
-            let wish = self.sink.run()?;
-            let control = self.sink.writer().control();
+            let sink = &mut self.outlet.sink;
+            sink.writer_mut().control_mut().wish(Wish::Splice { position })?;
+            let wish = sink.run()?;
+            let control = sink.writer().control();
             let _ = control.await_acknowledgement(wish, now_ns() + PATIENCE_NS);
             self.plays = true;
             self.state.set_plays(true);
@@ -230,20 +258,23 @@ impl Link {
 
     /// Passes on what was read, as far as it is known when it will be heard.
     fn pass(&mut self, source: Timing) {
-        let sink = self.sink.writer_mut().control_mut().timing();
+        let sink = self.outlet.sink.writer_mut().control_mut().timing();
         if sink.frame_ps == 0 || sink.until <= sink.position || source.frame_ps == 0 {
             // It stands, or is about to begin.
             return;
         }
+        let next = self.outlet.position();
+        if let Some(echo) = &mut self.outlet.echo {
+            echo.listen(next, sink);
+        }
         while self.queue.len() >= CHUNK {
-            let room = self.sink.writer().available();
-            if room < self.alignment.most_frames() {
+            if self.outlet.room() < self.alignment.most_frames() {
                 return;
             }
             for channel in 0..self.ends.channels {
                 self.queue.copy(channel, self.alignment.input(channel));
             }
-            let (first, next) = (self.queue.first(), self.sink.writer().position());
+            let (first, next) = (self.queue.first(), self.outlet.position());
             match self.alignment.step(first, source, next, sink) {
                 Step::Play(_) => {
                     self.queue.skip(CHUNK as u64);
@@ -253,10 +284,10 @@ impl Link {
                     if let Some(mix) = &mut self.mix {
                         planes = mix.mix(&planes);
                     }
-                    self.sink.writer_mut().write(Samples::Planar(&planes));
+                    self.outlet.write(&planes);
                 }
                 Step::Silence(frames) => {
-                    if self.write_silence(frames) < frames {
+                    if self.outlet.write_silence(frames) < frames {
                         return;
                     }
                 }
@@ -264,22 +295,6 @@ impl Link {
             }
         }
         self.state.set_locks(self.alignment.locks());
-    }
-
-    /// Writes silence, and returns how many frames had room.
-    fn write_silence(&mut self, frames: u64) -> u64 {
-        const SILENCE: [f32; CHUNK] = [0.0; CHUNK];
-        let mut left = usize::try_from(frames).unwrap_or(usize::MAX);
-        while left > 0 {
-            let piece = &SILENCE[..left.min(CHUNK)];
-            let planes = vec![piece; self.ends.plays.len()];
-            let written = self.sink.writer_mut().write(Samples::Planar(&planes));
-            if written == 0 {
-                break;
-            }
-            left -= written;
-        }
-        frames - left as u64
     }
 
     /// The source is silent: what is on its way is heard to its end, and then the sink may sleep.
@@ -290,7 +305,8 @@ impl Link {
         self.pass(source);
         self.queue.clear();
         self.alignment.unlock();
-        self.sink.drain()?;
+        self.outlet.flush();
+        self.outlet.sink.drain()?;
         self.plays = false;
         self.state.set_plays(false);
         Ok(())
@@ -311,6 +327,10 @@ pub(super) fn run(
         let ended = match link.run(connection, options)? {
             End::Source => options.from.device.clone(),
             End::Sink => link.plays_on.clone(),
+            End::Echo => match &options.processing {
+                Some(Processing::Echo(echo)) => echo.of.clone(),
+                _ => options.from.device.clone(),
+            },
         };
         if ended != DRIVER {
             bail!("the device '{ended}' was removed");

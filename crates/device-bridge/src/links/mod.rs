@@ -5,12 +5,16 @@
 //! publish.
 
 mod alignment;
+mod blocks;
 mod circles;
+mod echo;
 mod frames;
 mod link;
 mod mix;
 mod options;
+mod outlet;
 mod own_device;
+mod reference;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -25,8 +29,9 @@ use client::{OpenOptions, Session};
 use sys::poll::Waker;
 
 use crate::pipes::Fifo;
+pub use echo::EchoOptions;
 use link::Link;
-pub use options::{LinkMix, LinkOptions, LinkSource};
+pub use options::{LinkMix, LinkOptions, LinkSource, Processing};
 pub use own_device::OwnDevice;
 pub(crate) use state::LinkState;
 

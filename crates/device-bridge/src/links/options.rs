@@ -3,8 +3,11 @@
 use std::fmt;
 
 use anyhow::{Context, ensure};
-use client::stream::StreamConnection;
+use client::stream::{MAX_NAME_BYTES, StreamConnection};
 use convert::{ChannelMap, Matrix, Mixing};
+use effects::LadspaOptions;
+
+use super::echo::EchoOptions;
 
 /// Channels of a stream, at most.
 const MOST_CHANNELS: u32 = 32;
@@ -34,6 +37,17 @@ pub struct LinkOptions {
     pub mix: Option<LinkMix>,
     /// Time from when a frame is heard at the source until it is heard there, ms.
     pub latency_ms: u32,
+    /// What happens to the frames on their way.
+    pub processing: Option<Processing>,
+}
+
+/// What happens to the frames of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Processing {
+    /// They pass through a plug-in, with the rate and the channels of the source.
+    Ladspa(LadspaOptions),
+    /// An echo is removed from them, with the rate and the channels of the device that plays.
+    Echo(EchoOptions),
 }
 
 /// The positions of the channels of both devices. What is heard at a position is heard at the same
@@ -51,7 +65,7 @@ pub struct LinkMix {
 }
 
 impl LinkMix {
-    fn matrix(&self) -> Matrix {
+    pub(super) fn matrix(&self) -> Matrix {
         let Self { from, via, to, mixing } = self;
         match via {
             None => Matrix::new(from, to, *mixing),
@@ -91,11 +105,25 @@ impl fmt::Display for LinkOptions {
         if let Some(LinkMix { from, to, .. }) = &self.mix {
             write!(formatter, " ({from} to {to})")?;
         }
+        match &self.processing {
+            Some(Processing::Ladspa(ladspa)) => {
+                write!(formatter, " through {} {}", ladspa.plugin, ladspa.label)?;
+            }
+            Some(Processing::Echo(echo)) => write!(formatter, " without the echo of {}", echo.of)?,
+            None => {}
+        }
         Ok(())
     }
 }
 
 impl LinkOptions {
+    /// Returns what its streams are called: as much of what it connects as the server takes.
+    pub(super) fn stream_name(&self) -> String {
+        let is_in = |(at, letter): &(usize, char)| at + letter.len_utf8() <= MAX_NAME_BYTES;
+        let name = self.to_string().replace(char::is_control, "?");
+        name.char_indices().take_while(is_in).map(|(_, letter)| letter).collect()
+    }
+
     /// Looks at the devices.
     ///
     /// # Errors
@@ -148,6 +176,24 @@ impl LinkOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_have_names_that_the_server_takes() {
+        let many: ChannelMap = "surround-71".parse().expect("a map");
+        let (mixing, from) = (Mixing::Mixed, LinkSource { device: "é\n".into(), captures: false });
+        let options = LinkOptions {
+            program: "test".into(),
+            from,
+            to: "b".into(),
+            map: None,
+            mix: Some(LinkMix { from: many, via: None, to: many, mixing }),
+            latency_ms: 100,
+            processing: None,
+        };
+        let name = options.stream_name();
+        assert!(options.to_string().len() > MAX_NAME_BYTES && name.len() <= MAX_NAME_BYTES);
+        assert!(name.starts_with("é? to b (front-left,"), "{name}");
+    }
 
     #[test]
     fn channels_are_mixed_into_those_in_between_first() {

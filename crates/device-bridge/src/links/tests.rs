@@ -13,25 +13,25 @@ const RATE_AFTER_NS: f64 = 2e9;
 /// A device whose clock is off its nominal rate by `drift`, and whose published times are late by
 /// up to `jitter_ns`.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
-    nominal_hz: u32,
-    drift: f64,
-    jitter_ns: f64,
+pub(super) struct Clock {
+    pub(super) nominal_hz: u32,
+    pub(super) drift: f64,
+    pub(super) jitter_ns: f64,
     /// When frame 0 is heard, ns.
-    begin_ns: f64,
+    pub(super) begin_ns: f64,
 }
 
 impl Clock {
-    fn time_of(&self, frame: f64) -> f64 {
+    pub(super) fn time_of(&self, frame: f64) -> f64 {
         self.begin_ns + frame * 1e9 / (f64::from(self.nominal_hz) * (1.0 + self.drift))
     }
 
-    fn frame_at(&self, time_ns: f64) -> f64 {
+    pub(super) fn frame_at(&self, time_ns: f64) -> f64 {
         (time_ns - self.begin_ns) * f64::from(self.nominal_hz) * (1.0 + self.drift) / 1e9
     }
 
     /// What the device publishes when it wakes at about `time_ns`: its clock as it knows it.
-    fn timing(&self, time_ns: f64) -> Timing {
+    pub(super) fn timing(&self, time_ns: f64) -> Timing {
         let frame = self.frame_at(time_ns).max(0.0).floor();
         let mixed = (frame as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let noise = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40;
