@@ -30,7 +30,7 @@ fn front_end(server: u32) -> Option<u32> {
     })
 }
 
-fn await_front_end(server: &mut Server) -> u32 {
+pub(crate) fn await_front_end(server: &mut Server) -> u32 {
     let server = server.program().id();
     eventually("the front end runs", || front_end(server))
 }
@@ -45,7 +45,7 @@ fn run(directory: &Path, program: &str, arguments: &[&str]) -> Finished {
     Program::start(command).finish()
 }
 
-fn await_socket(server: &Server) {
+pub(crate) fn await_socket(server: &Server) {
     eventually("the socket is there", || {
         server.directory().join("pulse/native").exists().then_some(())
     });

@@ -21,6 +21,7 @@ mod players;
 mod playing;
 mod programs;
 mod recording;
+mod resident;
 mod samples;
 mod server_gone;
 mod sink_inputs;

@@ -32,7 +32,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run_consort(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    match Arguments::try_parse_from(words) {
+    match parse(words) {
         Ok(arguments) => arguments.run(),
         Err(error) if is_usage_error(error.kind()) => {
             Err(cli::UsageError(in_one_line(&error)).into())
@@ -43,6 +43,18 @@ fn run_consort(words: &[OsString]) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 }))
         }
     }
+}
+
+/// Reads the command line on a thread of its own: a server runs for months, and the memory for the
+/// definition of all commands goes with the thread.
+fn parse(words: &[OsString]) -> clap::error::Result<Arguments> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("arguments".into());
+        match thread.spawn_scoped(scope, || Arguments::try_parse_from(words)) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => Arguments::try_parse_from(words),
+        }
+    })
 }
 
 fn is_usage_error(kind: ErrorKind) -> bool {

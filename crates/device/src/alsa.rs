@@ -121,6 +121,8 @@ impl AlsaDriver {
         };
         let reserved = reserve_all(&recipe.cards(), options.reserve_priority, reservations);
         let device = recipe.open_first(quantum)?;
+        // Cycles run its code, first when this driver is in force.
+        sys::memory::populate_device_libraries();
         let channels =
             |pcm: &Option<Pcm>| pcm.as_ref().and_then(Pcm::setup).map_or(0, |setup| setup.channels);
         let channels = Channels {

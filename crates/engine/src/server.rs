@@ -27,6 +27,7 @@ use crate::control::{
 };
 use crate::counters::Counters;
 use crate::cycle_thread::{CycleGain, CycleShared, CycleThread};
+use crate::device_thread::DeviceThread;
 use crate::driver_swap::capture_slabs;
 use crate::error::{CompanionError, ServerError, within};
 use crate::model::{Limits, Model};
@@ -198,10 +199,13 @@ fn start(
     let driver_cpu = placement.as_ref().and_then(|placement| placement.cpus.first().copied());
     let after_crash = listeners.own.has_replaced_another();
     let state = remember(&config, directory, after_crash, &mut model, &shared)?;
+    // Before anything is locked: what started the server is not what it runs from here on.
+    sys::memory::release_startup_memory();
     let locking = if realtime.is_some() { lock_memory() } else { Locking::Nothing };
     locking.lock(|| shared.engine.lock_on_fault());
     locking.lock(|| shared.recording.lock_on_fault());
-    sys::memory::populate_program();
+    let threads = [CycleThread::run as *const (), DeviceThread::spawn as *const ()];
+    sys::memory::populate_program(&threads.map(|function| function as usize));
     let mut control = Control::new(Setup {
         config,
         platform,

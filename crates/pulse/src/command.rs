@@ -90,6 +90,8 @@ impl Pulse {
         if self.of_server {
             service.end_without_server();
         }
+        // It runs as long as the session, and little of what has started it.
+        sys::memory::release_startup_memory();
         service.run()?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,0 +1,81 @@
+//! The memory of a server with its front end, as the kernel counts it (proc_pid_smaps(5)).
+
+use std::path::Path;
+
+use harness::{Program, Server, binary, command_in, eventually};
+
+use crate::beside_server::{await_front_end, await_socket};
+
+/// A mapping of a process.
+struct Mapped {
+    file: String,
+    is_code: bool,
+    bytes_kib: u64,
+    resident_kib: u64,
+    /// Of memory that several processes have, each has a part.
+    part_kib: u64,
+    is_locked: bool,
+}
+
+fn mappings(process: u32) -> Vec<Mapped> {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/smaps")).expect("a process");
+    let mut mappings: Vec<Mapped> = Vec::new();
+    for line in maps.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let kib = || words[1].parse::<u64>().expect("a size");
+        match (words[0], mappings.last_mut()) {
+            ("Size:", Some(mapped)) => mapped.bytes_kib = kib(),
+            ("Rss:", Some(mapped)) => mapped.resident_kib = kib(),
+            ("Pss:", Some(mapped)) => mapped.part_kib = kib(),
+            ("VmFlags:", Some(mapped)) => mapped.is_locked = words.contains(&"lo"),
+            (name, _) if name.ends_with(':') => {}
+            _ => mappings.push(Mapped {
+                file: words[5..].join(" "),
+                is_code: words[1].contains('x'),
+                bytes_kib: 0,
+                resident_kib: 0,
+                part_kib: 0,
+                is_locked: false,
+            }),
+        }
+    }
+    mappings
+}
+
+/// The program's code: how much of it is in memory, of how much.
+fn code_kib(mappings: &[Mapped]) -> (u64, u64) {
+    let program = binary("consort");
+    let is_code = |mapped: &&Mapped| mapped.is_code && Path::new(&mapped.file) == program;
+    let code = mappings.iter().find(is_code).expect("the program's code");
+    (code.resident_kib, code.bytes_kib)
+}
+
+/// What the process has beside its program's file, which all its processes share.
+fn own_kib(mappings: &[Mapped]) -> u64 {
+    let program = binary("consort");
+    let is_other = |mapped: &&Mapped| {
+        Path::new(&mapped.file) != program && !mapped.file.starts_with("/memfd:consort-ring")
+    };
+    mappings.iter().filter(is_other).map(|mapped| mapped.part_kib).sum()
+}
+
+#[test]
+fn a_server_and_its_front_end_have_little_of_their_program_in_memory() {
+    let mut server = Server::start(&["--driver", "timer", "--quantum", "1024", "--pulse"]);
+    await_socket(&server);
+    let mut command = command_in(server.directory(), Path::new("pacat"));
+    command.args(["--raw", "--format=s16le", "--rate=48000", "--channels=2", "/dev/zero"]);
+    let _player = Program::start(command);
+    eventually("it plays", || server.status().driver.contains("deep").then_some(()));
+    let front_end = mappings(await_front_end(&mut server));
+    let server = mappings(server.program().id());
+    let ((of_server, all), (of_front_end, _)) = (code_kib(&server), code_kib(&front_end));
+    // All of it would be what the server populates without sections of real-time threads' code.
+    assert!(2 * of_server < all, "{of_server} of {all} KiB in the server");
+    // Half of it is what starting reads.
+    assert!(3 * of_front_end < all, "{of_front_end} of {all} KiB in the front end");
+    assert!(server.iter().any(|mapped| mapped.is_locked));
+    assert!(!front_end.iter().any(|mapped| mapped.is_locked), "it has no real-time threads");
+    let own = [own_kib(&server), own_kib(&front_end)];
+    assert!(own[0] + own[1] < 12 * 1024, "{own:?} KiB without the program and the ring");
+}
