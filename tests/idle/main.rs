@@ -1,20 +1,31 @@
-//! A server that no program needs runs no cycles, and sleeps until it is called.
+//! A server that no program needs runs no cycles, and sleeps until it is called. One whose cycles
+//! run well wakes for nothing else.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
 
-use harness::{Server, c_program, eventually, not_run};
+use harness::{Program, Server, c_program, eventually, eventually_within, not_run};
+use rustix::process::Signal;
 
 /// How often the kernel has switched to a thread of this process.
 fn switches(process: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
     let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
-    let counts = tasks.flatten().filter_map(status).flat_map(|status| {
-        let counts = status.lines().filter(|line| line.contains("ctxt_switches:"));
-        let number = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
-        counts.filter_map(number).collect::<Vec<_>>()
-    });
-    counts.sum()
+    let of_thread = |status: String| counts(&status, "ctxt_switches:").sum::<u64>();
+    tasks.flatten().filter_map(status).map(of_thread).sum()
+}
+
+/// How often the main thread of this process has slept.
+fn main_sleeps(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/task/{process}/status"));
+    let status = status.expect("a process");
+    counts(&status, "voluntary_ctxt_switches:").next().expect("a count")
+}
+
+/// The counts in the kernel's status of a thread that have this in their names.
+fn counts(status: &str, name: &str) -> impl Iterator<Item = u64> {
+    let lines = status.lines().filter(move |line| line.contains(name));
+    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse().ok())
 }
 
 fn is_parked(server: &Server) -> bool {
@@ -116,4 +127,40 @@ fn a_parked_server_takes_another_quantum_and_driver() {
     let cycles = server.cycles();
     server.await_cycles(cycles + 20);
     metronome.terminate();
+}
+
+/// A server with cycles of a program, and no event for longer than all timeouts.
+fn calm_server(options: &[&str]) -> (Server, Program) {
+    let mut server =
+        Server::start(&[&["--driver", "timer", "--quantum", "1024"], options].concat());
+    let program = server.probe(&["source", "source"]);
+    let process = server.program().id();
+    eventually_within(Duration::from_secs(90), "the control thread rests", || {
+        let before = main_sleeps(process);
+        std::thread::sleep(Duration::from_secs(4));
+        (main_sleeps(process) - before <= 8).then_some(())
+    });
+    (server, program)
+}
+
+#[test]
+fn the_control_thread_rests_while_cycles_run_well() {
+    let (mut server, _program) = calm_server(&[]);
+    let process = server.program().id();
+    let before = switches(process);
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(switches(process) - before > 150, "187 cycles run meanwhile");
+}
+
+#[test]
+fn a_client_that_hangs_after_a_calm_time_is_suspended_as_soon_as_any() {
+    // Ten cycles of 1,024 frames.
+    let (server, program) = calm_server(&["--client-timeout", "213"]);
+    program.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(2));
+    let stopped = server.client("source").expect("it is a client still");
+    assert!(stopped.bypassed, "{stopped:?}");
+    // Of what was recorded later, the first look would have found more.
+    assert!((10..=14).contains(&stopped.late_cycles), "{stopped:?}");
+    program.signal(Signal::CONT);
 }

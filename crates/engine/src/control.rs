@@ -29,6 +29,7 @@ mod handshake;
 mod latencies;
 mod listeners;
 mod notifications;
+mod pace;
 mod packets;
 mod peer_facts;
 mod peers;
@@ -66,6 +67,7 @@ use clients::Clients;
 use latencies::Latencies;
 pub use listeners::{GroupListener, Listeners};
 use notifications::Notifications;
+use pace::{Situation, TICK_NS};
 use peers::Peers;
 pub use peers::SharedMemory;
 use persistence::Persistence;
@@ -102,7 +104,7 @@ pub struct Control {
     persistence: Persistence,
     services: Services,
     streams: Streams,
-    /// When cycles and threads were last checked because [`TICK_NS`] had passed.
+    /// When cycles and threads were last checked because their time had come.
     polled_ns: u64,
     /// The driver thread has called.
     driver_called: bool,
@@ -118,12 +120,6 @@ const SIGNALS: u64 = 2;
 const GROUP_LISTENER: u64 = 3;
 /// Tokens from here on belong to peers.
 const FIRST_PEER: u64 = 16;
-
-/// The longest time between two polls of the cycles and of timeouts.
-const TICK_NS: u64 = 40_000_000;
-/// The control thread of a server without cycles stops polling this long after the last event:
-/// longer than the timeout of anything that an event can begin, except for saving a session.
-const STILL_AFTER_NS: u64 = 12_000_000_000;
 
 impl Control {
     /// Serves until the server is asked to stop or its driver ends; returns the reason.
@@ -215,11 +211,12 @@ impl Control {
         }
     }
 
-    /// Polls what cycles and threads did: when the driver calls, and each [`TICK_NS`], or half as
-    /// often while programs send requests. Returns true if it was time for it.
+    /// Polls what cycles and threads did: when the driver calls, and each [`tick_ns`](Self::tick_ns),
+    /// or half as often while programs send requests. Returns true if it was time for it.
     fn poll(&mut self, is_quiet: bool) -> bool {
         let now_ns = now_ns();
-        let tick_ns = if is_quiet { TICK_NS } else { 2 * TICK_NS };
+        let tick_ns = self.tick_ns().unwrap_or(TICK_NS);
+        let tick_ns = if is_quiet { tick_ns } else { 2 * tick_ns };
         let ticks = now_ns >= self.polled_ns + tick_ns;
         let called = std::mem::take(&mut self.driver_called);
         let has_verdict = self.supervisor.xruns.due_ns().is_some_and(|due_ns| due_ns <= now_ns);
@@ -233,7 +230,7 @@ impl Control {
             self.polled_ns = now_ns;
             self.peers.disposal.step(now_ns);
             self.probe_threads();
-            self.review_placement();
+            self.review_placement(now_ns);
             self.ask_for_priorities(now_ns);
             if self.clients.have_overdue_pages(now_ns) {
                 self.publisher.need(now_ns);
@@ -244,19 +241,24 @@ impl Control {
 
     /// When something is due that no event reports; `None`: nothing is.
     fn next_poll_ns(&self) -> Option<u64> {
-        let tick_ns = (!self.is_still()).then_some(self.polled_ns + TICK_NS);
+        let tick_ns = self.tick_ns().map(|tick_ns| self.polled_ns + tick_ns);
         let pause_ns = self.settings.pause_until_ns();
         let call_ns = self.next_call_ns();
         let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns, call_ns];
         due_ns.into_iter().flatten().min()
     }
 
-    /// Returns whether only an event can change something: no cycles are run, and every timeout of
-    /// the last events has passed.
-    fn is_still(&self) -> bool {
-        self.engine().is_parked()
-            && now_ns() >= self.last_event_ns + STILL_AFTER_NS
-            && !self.services.sessions.is_saving()
+    /// How long after a poll the next one is due; `None`: only an event can change something.
+    fn tick_ns(&self) -> Option<u64> {
+        pace::tick_ns(&Situation {
+            since_event_ns: now_ns().saturating_sub(self.last_event_ns),
+            saves_session: self.services.sessions.is_saving(),
+            is_away: self.supervisor.is_away,
+            is_parked: self.engine().is_parked(),
+            period_ns: self.settings.period_ns(),
+            // The cycle's own.
+            records: self.clients.slots.len() as u64 + 1,
+        })
     }
 
     fn engine(&self) -> &rt::shm::EngineSegment {

@@ -84,6 +84,8 @@ struct State {
     idle: Idle,
     /// There were no cycles before the one that begins.
     was_parked: bool,
+    /// The driver's device was gone in the cycle before.
+    was_away: bool,
     /// The plan that ended the time without cycles.
     taken: Option<&'static mut Plan>,
 }
@@ -117,6 +119,7 @@ impl CycleThread {
             write_margin: WriteMargin::default(),
             idle: Idle::default(),
             was_parked: false,
+            was_away: false,
             taken: None,
         };
         self.follow_pace();
@@ -201,7 +204,9 @@ impl CycleThread {
             self.end_in_sync(state);
         }
         self.report(info, state.released_ns, due_ns, xrun_us, late);
-        if switched || late > 0 || xrun_us.is_some() {
+        let is_away = self.driver.is_away();
+        let has_moved = mem::replace(&mut state.was_away, is_away) != is_away;
+        if switched || late > 0 || xrun_us.is_some() || has_moved {
             self.shared.waker.wake();
         }
     }

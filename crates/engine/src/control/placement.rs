@@ -105,8 +105,7 @@ impl Control {
 
     /// Asks for another plan if the graph or its durations have changed so far that clients should
     /// move.
-    pub(super) fn review_placement(&mut self) {
-        let now_ns = now_ns();
+    pub(super) fn review_placement(&mut self, now_ns: u64) {
         let Some(placement) =
             self.publisher.placement.as_mut().filter(|placement| placement.review_at_ns <= now_ns)
         else {

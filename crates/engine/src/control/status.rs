@@ -34,6 +34,7 @@ impl Control {
 
     /// Returns how long a client takes.
     pub(super) fn timing(&mut self, client: u32) -> Result<ClientTiming, RequestError> {
+        self.poll_cycles();
         let slot =
             self.clients.slots.get_mut(&client).ok_or(RequestError::UnknownClient(client))?;
         Ok(slot.measured.timing(now_ns()))
@@ -41,6 +42,8 @@ impl Control {
 
     /// Returns the status of the server and of its first clients.
     pub(super) fn status(&mut self) -> Status {
+        // Of a calm server, the last second may not have been read.
+        self.poll_cycles();
         let (ports, connections) = self.model.counts();
         let order = order(&self.model, &self.members());
         Status {

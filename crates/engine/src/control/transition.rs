@@ -74,6 +74,13 @@ impl CycleSettings {
         }
     }
 
+    /// Length of a cycle, ns; `None`: cycles follow each other without a pause.
+    pub(super) fn period_ns(&self) -> Option<u64> {
+        let is_paced = !self.freewheels && !self.driver.when_done;
+        is_paced
+            .then(|| CycleInfo::nominal_period_ns(self.quantum, self.driver.sample_rate_hz) as u64)
+    }
+
     /// Whether plans are to be without clients.
     pub(super) fn pauses(&self) -> bool {
         self.transition.as_ref().is_some_and(Transition::pauses)
