@@ -72,7 +72,18 @@ impl<D: Devices> FrontEnd<D> {
         self.sinks.find(&CString::new(name).ok()?)
     }
 
-    pub(super) fn remember(&mut self, key: &str, change: impl FnOnce(&mut StreamEntry)) {
+    /// Remembers what this program has changed of a stream, if it may: a confined one could say
+    /// that its stream is another program's.
+    pub(super) fn remember(
+        &mut self,
+        client: u32,
+        key: &str,
+        change: impl FnOnce(&mut StreamEntry),
+    ) {
+        // MUTATION: remember.by_anyone
+        if !self.rights_of(client).control {
+            return;
+        }
         let mut entry = self.desktop.memory.stream(key).cloned().unwrap_or_default();
         change(&mut entry);
         if self.desktop.memory.set_stream(key, entry) {

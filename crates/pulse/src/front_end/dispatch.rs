@@ -147,8 +147,12 @@ impl<D: Devices> FrontEnd<D> {
                 let all = indices.into_iter().filter_map(|index| self.input_info(index, now_ns));
                 packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
             }
-            Command::SetSinkInputVolume(asked) => self.set_input_volume(asked.index, asked.volume),
-            Command::SetSinkInputMute(asked) => self.set_input_mute(asked.index, asked.mute),
+            Command::SetSinkInputVolume(asked) => {
+                self.set_input_volume(client, asked.index, asked.volume)
+            }
+            Command::SetSinkInputMute(asked) => {
+                self.set_input_mute(client, asked.index, asked.mute)
+            }
             Command::KillSinkInput(index) => {
                 self.inputs.get(*index).ok_or(PulseError::NoEntity)?;
                 self.kill_input(*index);
@@ -156,7 +160,7 @@ impl<D: Devices> FrontEnd<D> {
             }
             Command::MoveSinkInput(asked) => {
                 let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
-                self.move_input_of(asked.index, sink?, now_ns)
+                self.move_input_of(client, asked.index, sink?, now_ns)
             }
             _ => Err(PulseError::NotSupported),
         }

@@ -15,7 +15,13 @@ use crate::output::Devices;
 
 impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that plays.
-    pub(super) fn move_input_of(&mut self, index: Option<u32>, sink: u32, now_ns: u64) -> Answered {
+    pub(super) fn move_input_of(
+        &mut self,
+        client: u32,
+        index: Option<u32>,
+        sink: u32,
+        now_ns: u64,
+    ) -> Answered {
         let index = index.filter(|index| self.inputs.get(*index).is_some());
         let index = index.ok_or(PulseError::NoEntity)?;
         self.move_input(index, sink, now_ns)?;
@@ -23,7 +29,7 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(input) = self.inputs.get_mut(index) {
             input.is_pinned = !is_default;
         }
-        self.input_device_changed(index);
+        self.input_device_changed(client, index);
         Ok(Answer::Done)
     }
 
@@ -106,6 +112,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that records.
     pub(super) fn move_output_of(
         &mut self,
+        client: u32,
         index: Option<u32>,
         source: Source,
         now_ns: u64,
@@ -117,7 +124,7 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(output) = self.outputs.get_mut(&index) {
             output.is_pinned = !is_default;
         }
-        self.output_device_changed(index);
+        self.output_device_changed(client, index);
         Ok(Answer::Done)
     }
 

@@ -14,59 +14,59 @@ use super::treatment::{Treatment, remembered, restored};
 use crate::output::Devices;
 
 impl<D: Devices> FrontEnd<D> {
-    /// A user or its program has changed the volume of a stream.
-    pub(super) fn input_volume_changed(&mut self, index: u32) {
+    /// A program, its own or a mixer, has changed the volume of a stream.
+    pub(super) fn input_volume_changed(&mut self, client: u32, index: u32) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.volume = VolumeReason::Changed;
         let volume = Some(remembered(&input.volume, &input.playback.program().map));
         let key = input.treatment.key.clone();
-        self.remember(&key, |entry| entry.volume = volume);
+        self.remember(client, &key, |entry| entry.volume = volume);
     }
 
     /// The same of its mute.
-    pub(super) fn input_mute_changed(&mut self, index: u32) {
+    pub(super) fn input_mute_changed(&mut self, client: u32, index: u32) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.muted = VolumeReason::Changed;
         let (key, muted) = (input.treatment.key.clone(), input.is_muted);
-        self.remember(&key, |entry| entry.muted = Some(muted));
+        self.remember(client, &key, |entry| entry.muted = Some(muted));
     }
 
     /// A user has moved a stream. On the default sink, it follows the default.
-    pub(super) fn input_device_changed(&mut self, index: u32) {
+    pub(super) fn input_device_changed(&mut self, client: u32, index: u32) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.device = DeviceReason::Moved;
         let key = input.treatment.key.clone();
         let sink = self.sinks.get(input.sink).filter(|_| input.is_pinned);
         let device = sink.map(|sink| sink.name.to_string_lossy().into_owned());
-        self.remember(&key, |entry| entry.device = device);
+        self.remember(client, &key, |entry| entry.device = device);
     }
 
     /// The volume of a stream that records has changed.
-    pub(super) fn output_volume_changed(&mut self, index: u32) {
+    pub(super) fn output_volume_changed(&mut self, client: u32, index: u32) {
         let Some(output) = self.outputs.get_mut(&index) else { return };
         output.treatment.volume = VolumeReason::Changed;
         let volume = Some(remembered(&output.volume, &output.recording.program().map));
         let key = output.treatment.key.clone();
-        self.remember(&key, |entry| entry.volume = volume);
+        self.remember(client, &key, |entry| entry.volume = volume);
     }
 
     /// The same of its mute.
-    pub(super) fn output_mute_changed(&mut self, index: u32) {
+    pub(super) fn output_mute_changed(&mut self, client: u32, index: u32) {
         let Some(output) = self.outputs.get_mut(&index) else { return };
         output.treatment.muted = VolumeReason::Changed;
         let (key, muted) = (output.treatment.key.clone(), output.is_muted);
-        self.remember(&key, |entry| entry.muted = Some(muted));
+        self.remember(client, &key, |entry| entry.muted = Some(muted));
     }
 
     /// A user has moved a stream that records.
-    pub(super) fn output_device_changed(&mut self, index: u32) {
+    pub(super) fn output_device_changed(&mut self, client: u32, index: u32) {
         let Some(output) = self.outputs.get_mut(&index) else { return };
         output.treatment.device = DeviceReason::Moved;
         let (key, source) = (output.treatment.key.clone(), output.source);
         let source = Some(source).filter(|_| output.is_pinned);
         let device = source.and_then(|source| self.source_name(source));
         let device = device.map(|name| name.to_string_lossy().into_owned());
-        self.remember(&key, |entry| entry.device = device);
+        self.remember(client, &key, |entry| entry.device = device);
     }
 
     /// All streams of a name get what is remembered now.

@@ -98,18 +98,23 @@ impl<D: Devices> FrontEnd<D> {
         })
     }
 
-    pub(super) fn set_input_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
+    pub(super) fn set_input_volume(
+        &mut self,
+        client: u32,
+        index: u32,
+        volume: ChannelVolume,
+    ) -> Answered {
         let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         let channels = input.playback.program().map.channels();
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
         if std::mem::replace(&mut input.volume, volume).channels() == volume.channels() {
             return Ok(Answer::Done);
         }
-        self.input_volume_changed(index);
+        self.input_volume_changed(client, index);
         self.apply_gains(index)
     }
 
-    pub(super) fn set_input_mute(&mut self, index: u32, is_muted: bool) -> Answered {
+    pub(super) fn set_input_mute(&mut self, client: u32, index: u32, is_muted: bool) -> Answered {
         let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         let was_muted = std::mem::replace(&mut input.is_muted, is_muted);
         let is_released = input.treatment.is_held() && !is_muted;
@@ -119,7 +124,7 @@ impl<D: Devices> FrontEnd<D> {
             return Ok(Answer::Done);
         }
         self.desktop.is_stale = true;
-        self.input_mute_changed(index);
+        self.input_mute_changed(client, index);
         self.apply_gains(index)
     }
 

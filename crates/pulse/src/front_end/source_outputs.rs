@@ -79,25 +79,30 @@ impl<D: Devices> FrontEnd<D> {
         })
     }
 
-    pub(super) fn set_output_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
+    pub(super) fn set_output_volume(
+        &mut self,
+        client: u32,
+        index: u32,
+        volume: ChannelVolume,
+    ) -> Answered {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         let channels = output.recording.program().map.channels();
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
         if std::mem::replace(&mut output.volume, volume).channels() == volume.channels() {
             return Ok(Answer::Done);
         }
-        self.output_volume_changed(index);
+        self.output_volume_changed(client, index);
         self.apply_output_gains(index);
         self.notify(Facility::SourceOutput, EventType::Changed, index);
         Ok(Answer::Done)
     }
 
-    pub(super) fn set_output_mute(&mut self, index: u32, is_muted: bool) -> Answered {
+    pub(super) fn set_output_mute(&mut self, client: u32, index: u32, is_muted: bool) -> Answered {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         if std::mem::replace(&mut output.is_muted, is_muted) == is_muted {
             return Ok(Answer::Done);
         }
-        self.output_mute_changed(index);
+        self.output_mute_changed(client, index);
         self.apply_output_gains(index);
         self.notify(Facility::SourceOutput, EventType::Changed, index);
         Ok(Answer::Done)

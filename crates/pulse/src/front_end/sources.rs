@@ -148,9 +148,11 @@ impl<D: Devices> FrontEnd<D> {
                 packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
             }
             Command::SetSourceOutputVolume(asked) => {
-                self.set_output_volume(asked.index, asked.volume)
+                self.set_output_volume(client, asked.index, asked.volume)
             }
-            Command::SetSourceOutputMute(asked) => self.set_output_mute(asked.index, asked.mute),
+            Command::SetSourceOutputMute(asked) => {
+                self.set_output_mute(client, asked.index, asked.mute)
+            }
             Command::KillSourceOutput(index) if self.outputs.contains_key(index) => {
                 self.kill_output(*index);
                 Ok(Answer::Done)
@@ -158,7 +160,7 @@ impl<D: Devices> FrontEnd<D> {
             Command::KillSourceOutput(_) => Err(PulseError::NoEntity),
             Command::MoveSourceOutput(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
-                source.and_then(|source| self.move_output_of(asked.index, source, now_ns))
+                source.and_then(|source| self.move_output_of(client, asked.index, source, now_ns))
             }
             _ => return None,
         })

@@ -5,7 +5,7 @@ use policy::Rules;
 use pulseaudio::protocol::{
     ChannelVolume, CreateRecordStreamReply, LoadModuleParams, LookupReply, MoveStreamParams,
     RecordStreamParams, SetDeviceMuteParams, SetDeviceVolumeParams, SetStreamMuteParams,
-    SetStreamVolumeParams, Volume,
+    SetStreamVolumeParams, SinkInputInfo, Volume,
 };
 
 use super::recording::asked;
@@ -148,4 +148,21 @@ fn a_rule_gives_a_confined_program_what_it_names() {
     let boxed = scene.confined();
     let loaded = scene.ask::<LookupReply>(boxed, &module());
     assert!(loaded.is_ok(), "{loaded:?}");
+}
+
+#[test]
+fn what_a_confined_program_changes_of_its_streams_is_not_remembered() {
+    let mut scene = Scene::new();
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    for (client, is_remembered) in [(boxed, false), (free, true)] {
+        let own = scene.stream(client).stream_index;
+        scene.front_end.take_memory_has_changed();
+        let volume = SetStreamVolumeParams { index: own, volume: half() };
+        assert_eq!(scene.tell(client, &Command::SetSinkInputVolume(volume)), Ok(()));
+        let later = scene.stream(client).stream_index;
+        let info: SinkInputInfo =
+            scene.ask(client, &Command::GetSinkInputInfo(later)).expect("a stream");
+        assert_eq!(info.cvolume.channels() == half().channels(), is_remembered);
+        assert_eq!(scene.front_end.take_memory_has_changed(), is_remembered);
+    }
 }

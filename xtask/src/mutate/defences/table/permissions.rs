@@ -113,6 +113,13 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "front_end::tests::confined::a_confined_program_changes_only_what_is_its_own",
     ),
     unit(
+        "remember.by_anyone",
+        Replace("!self.rights_of(client).control", "false"),
+        "consort-pulse",
+        "front_end::tests::confined::what_a_confined_program_changes_of_its_streams_is_not_\
+         remembered",
+    ),
+    unit(
         "check_hears.anything",
         Replace("rights.record", "true"),
         "consort-pulse",
