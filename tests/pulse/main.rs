@@ -26,6 +26,7 @@ mod samples;
 mod server_gone;
 mod sink_inputs;
 mod suspended;
+mod tunnels;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

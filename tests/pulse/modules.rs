@@ -11,12 +11,12 @@ use crate::{RATE_HZ, Scene, compare, path, ramps};
 
 impl Scene {
     /// Loads a module; returns its index.
-    fn load(&self, arguments: &[&str]) -> String {
+    pub(crate) fn load(&self, arguments: &[&str]) -> String {
         self.pactl(&[&["load-module"], arguments].concat()).trim().to_owned()
     }
 
     /// Starts to record a source, in its own channels.
-    fn record_all(&self, source: &str, channels: u32) -> (Program, PathBuf) {
+    pub(crate) fn record_all(&self, source: &str, channels: u32) -> (Program, PathBuf) {
         let file = self.server.directory().join(format!("{source}.wav"));
         let (device, channels) = (format!("--device={source}"), format!("--channels={channels}"));
         let format = ["--format=float32le", "--rate=48000", "--file-format=wav", "--no-remap"];
@@ -31,7 +31,7 @@ impl Scene {
     }
 
     /// What processes of links the server sees.
-    fn links(&self) -> Vec<String> {
+    pub(crate) fn links(&self) -> Vec<String> {
         let list = self.server.consort(&["device", "list"]).expect_success().stdout;
         let links = list.lines().skip_while(|line| !line.starts_with("From device to device"));
         let links = links.skip(1).take_while(|line| line.starts_with("    "));
@@ -39,7 +39,7 @@ impl Scene {
     }
 
     /// Plays two seconds of a constant level for each channel on a sink.
-    fn play_levels(&self, sink: &str, levels: &[f32]) {
+    pub(crate) fn play_levels(&self, sink: &str, levels: &[f32]) {
         let planes: Vec<Vec<f32>> =
             levels.iter().map(|level| vec![*level; 2 * RATE_HZ as usize]).collect();
         let file = self.file("levels.wav", &Sound::of(RATE_HZ, &planes));
@@ -49,7 +49,7 @@ impl Scene {
 }
 
 /// Ends a recording, after what was just heard.
-fn recorded((recorder, file): (Program, PathBuf)) -> Sound {
+pub(crate) fn recorded((recorder, file): (Program, PathBuf)) -> Sound {
     std::thread::sleep(Duration::from_secs(3));
     recorder.signal(Signal::INT);
     recorder.finish();
@@ -58,7 +58,7 @@ fn recorded((recorder, file): (Program, PathBuf)) -> Sound {
 
 /// Checks that each channel of a recording has its level for more than a second, and is silent if
 /// that is 0.
-fn has_levels(sound: &Sound, levels: &[f32]) -> Result<(), String> {
+pub(crate) fn has_levels(sound: &Sound, levels: &[f32]) -> Result<(), String> {
     assert_eq!(sound.channels.len(), levels.len());
     for (number, (channel, level)) in sound.channels.iter().zip(levels).enumerate() {
         let is_there = |sample: &&f32| (**sample - level).abs() < 1e-3;

@@ -6,6 +6,7 @@ mod links;
 mod null;
 mod processing;
 mod serve;
+mod tunnels;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};

@@ -15,8 +15,10 @@ mod midi;
 mod notifications;
 mod pipes;
 mod resampler;
+mod simple;
 mod steering;
 mod timeline;
+mod tunnels;
 
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};

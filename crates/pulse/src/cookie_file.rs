@@ -45,6 +45,25 @@ impl CookieFile {
         Ok(Self { path: configuration.join("pulse/cookie"), former })
     }
 
+    /// Reads the cookie, if there is one.
+    ///
+    /// # Errors
+    /// A sentence about the file: it cannot be read, or has something else.
+    pub fn existing(&self) -> anyhow::Result<Option<Cookie>> {
+        let former = self.former.as_deref();
+        for path in [Some(self.path.as_path()), former].into_iter().flatten() {
+            if let Some(cookie) = read(path)? {
+                return Ok(Some(cookie));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the file, for users.
+    pub fn shown(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads the cookie, and makes one if there is none.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod module_links;
 mod module_plans;
 mod module_policies;
 mod module_requests;
+mod module_tunnels;
 mod modules;
 mod moves;
 mod new_input;
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
+pub(crate) use self::format::{map as codec_map, spec as codec_spec};
 pub(crate) use self::introspection::WHY_DEFAULT;
 pub(crate) use self::rights::Confined;
 use absence::Absence;

@@ -10,6 +10,7 @@
 //! | `playback` | one stream: its buffer, when to ask for more, what is heard |
 //! | `recording` | one stream the other way: what waits for its program, when there is more |
 //! | `service` | sockets, the server's streams, time |
+//! | `remote` | another server of the protocol, with this process as its program |
 //!
 //! PulseAudio's words are used in the front end only: a *sink* is a device of the server, a *sink
 //! input* a stream that plays, a *source* what can be recorded, a *source output* a stream that
@@ -25,6 +26,7 @@ mod input;
 mod output;
 mod playback;
 mod recording;
+mod remote;
 mod service;
 mod why;
 mod wire;
@@ -32,5 +34,9 @@ mod wire;
 pub use command::Pulse;
 #[cfg(fuzzing)]
 pub use fuzzing::answer;
+pub use remote::{
+    RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, RemoteTiming, RemoteWriter,
+    play as play_remotely, record as record_remotely,
+};
 pub use service::{Listener, arguments_of_front_end, front_end_at};
 pub use why::Why;

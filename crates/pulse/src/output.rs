@@ -1,7 +1,7 @@
 //! What the front end asks of a server: devices, and streams on them.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use client::stream::{Gain, Schedule, Timing, Volume, Wish};
@@ -54,6 +54,12 @@ pub(crate) enum NewLink {
     PipeSink(NewPipe),
     /// What comes out of a FIFO is played on a device.
     PipeSource(NewPipe),
+    /// What leaves a device is heard at another server.
+    TunnelSink(NewTunnel),
+    /// What is recorded at another server is played on a device.
+    TunnelSource(NewTunnel),
+    /// Raw samples of sockets are played and recorded, by programs of this front end.
+    Simple(NewSimple),
 }
 
 impl NewLink {
@@ -65,6 +71,8 @@ impl NewLink {
                 std::iter::once(from.device.as_deref()).chain(to).collect()
             }
             Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
+            Self::TunnelSink(tunnel) | Self::TunnelSource(tunnel) => vec![Some(&tunnel.device)],
+            Self::Simple(_) => Vec::new(),
         }
     }
 }
@@ -108,6 +116,48 @@ pub(crate) struct NewPipe {
     pub rate_hz: u32,
     /// All channels of the device.
     pub channels: u32,
+}
+
+/// Between a device and one of another server of PulseAudio's protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewTunnel {
+    /// The device here.
+    pub device: String,
+    /// Where the other server listens, in PulseAudio's words.
+    pub server: String,
+    /// The sink or the source there; `None`: the default one.
+    pub far_device: Option<String>,
+    /// The file with its cookie; `None`: the user's own.
+    pub cookie: Option<PathBuf>,
+    /// The samples on their way.
+    pub format: SampleFormat,
+    /// All channels of the device here.
+    pub map: ChannelMap,
+    /// From when a frame is heard at one end until it is heard at the other, ms.
+    pub latency_ms: u32,
+    /// How long after the connection has ended another is tried, ms; `None`: that is the end.
+    pub reconnect_ms: Option<u32>,
+}
+
+/// Where raw samples come in over TCP, and go out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewSimple {
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// The sink that plays; `None`: the default one.
+    pub sink: Option<String>,
+    /// The source that is recorded; `None`: the default one.
+    pub source: Option<String>,
+    /// What comes in is played.
+    pub plays: bool,
+    /// What is recorded goes out.
+    pub records: bool,
+    /// The samples.
+    pub format: SampleFormat,
+    /// Hz.
+    pub rate_hz: u32,
+    /// Their channels.
+    pub map: ChannelMap,
 }
 
 /// Where programs are to be let in over TCP.

@@ -98,6 +98,7 @@ impl Service {
         if let Some(network) = &network {
             poller.add(network, NETWORK, Interest::Readable)?;
         }
+        devices.links().listens_at(local.path().unwrap_or_default());
         poller.add(devices.links(), LINK_NEWS, Interest::Readable)?;
         poller.add(devices.listeners(), MODULES, Interest::Readable)?;
         let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
@@ -349,7 +350,9 @@ impl Service {
         for (number, news) in self.front_end.devices_mut().link_news(now_ns) {
             match news {
                 LinkNews::Begun(begun) => self.front_end.link_has_begun(number, begun, now_ns),
-                LinkNews::Ended => self.front_end.link_has_ended(number, now_ns),
+                LinkNews::Ended(reason) => {
+                    self.front_end.link_has_ended(number, reason.as_deref(), now_ns);
+                }
             }
         }
     }

@@ -19,4 +19,6 @@ pub(crate) use extension::{
 pub(crate) use frames::{Frame, FrameError, FrameReader};
 pub(crate) use memory::Segment;
 pub(crate) use object_message::{ObjectMessage, object_reply};
-pub(crate) use packet::{Packet, Request, Unreadable, error, event, read, reply, success};
+pub(crate) use packet::{
+    Packet, Request, Unreadable, error, event, read, reply, reply_head, request, success,
+};

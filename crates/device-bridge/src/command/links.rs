@@ -19,9 +19,9 @@ use crate::links::{LinkMix, LinkOptions, LinkSource, Links, OwnDevice};
 use crate::pipes::{self, PipeFormat};
 
 /// Latency where none is given, ms.
-const DEFAULT_LATENCY_MS: u32 = 200;
+pub(super) const DEFAULT_LATENCY_MS: u32 = 200;
 /// Samples in a FIFO where no format is given: what most programs take.
-const DEFAULT_FORMAT: SampleFormat = SampleFormat::Linear(dsp::Format::S16Le);
+pub(super) const DEFAULT_FORMAT: SampleFormat = SampleFormat::Linear(dsp::Format::S16Le);
 
 /// What links devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

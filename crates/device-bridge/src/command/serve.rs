@@ -16,11 +16,14 @@ use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
 use super::links::{self, LinkArguments};
+use super::tunnels::{self, TunnelArguments};
 use crate::links::Links;
 use crate::{Card, CardOptions, DEVICE_KEY, LINK_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 
 /// What a device's process prints once it has joined the graph, before the device's description.
 pub(super) const READY: &str = "joined: ";
+/// What comes before the reason when a link ends by itself.
+const ENDED: &str = "ended: ";
 /// Names of devices that are not cards: ALSA's sequencer, and raw MIDI devices.
 const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
@@ -82,6 +85,9 @@ pub struct Options {
     /// What it connects
     #[command(flatten)]
     pub link: LinkArguments,
+    /// What it connects beyond this server
+    #[command(flatten)]
+    pub tunnel: TunnelArguments,
 }
 
 /// The device, and how its process was started.
@@ -116,6 +122,7 @@ impl Options {
             clock_source: Vec::new(),
             reserve_priority: None,
             link: LinkArguments::default(),
+            tunnel: TunnelArguments::default(),
         }
     }
 
@@ -174,6 +181,7 @@ impl Options {
         words.extend(priority);
         words.extend(self.clock_source.iter().map(|name| format!("--clock-source={name}")));
         words.extend(self.link.words());
+        words.extend(self.tunnel.words());
         words.extend(self.name.iter().map(|name| format!("--name={name}")));
         words
     }
@@ -225,6 +233,13 @@ impl Served {
         cards: &dyn CardReservation,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
+        if let Some(kind) = tunnels::Kind::named(&options.device) {
+            return Ok(Self::Links(Box::new(tunnels::start(kind, options, open)?)));
+        }
+        ensure!(
+            options.tunnel == TunnelArguments::default(),
+            "an option of tunnels is not for another device"
+        );
         if let Some(kind) = links::Kind::named(&options.device) {
             return Ok(Self::Links(Box::new(links::start(kind, options, open)?)));
         }
@@ -266,6 +281,14 @@ impl Served {
             Self::Card(card) => card.state().has_left,
             Self::Midi(_, midi) => midi.state().has_left,
             Self::Links(links) => links.has_left(),
+        }
+    }
+
+    /// Why it has left, if it says.
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Links(links) => links.reason(),
+            Self::Card(_) | Self::Midi(..) => None,
         }
     }
 
@@ -330,6 +353,11 @@ impl Serve {
             let _ = writeln!(report, "{READY}{name}: {}", served.description());
         }
         watch(&served, &signals)?;
+        match (served.reason(), &mut report) {
+            (Some(reason), Some(report)) => drop(writeln!(report, "{ENDED}{reason}")),
+            (Some(reason), None) => eprintln!("consort: a link has ended: {reason}"),
+            (None, _) => {}
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

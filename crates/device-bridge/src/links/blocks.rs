@@ -34,6 +34,11 @@ impl Blocks {
         self.waiting.len()
     }
 
+    /// Returns how many channels it has.
+    pub(super) fn channels(&self) -> usize {
+        self.captured.len()
+    }
+
     /// Returns how many frames what waits lacks of a block.
     pub(super) fn missing(&self) -> usize {
         match self.waiting.len() {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use client::stream::{
-    PlaybackOptions, RecordOptions, RecordStream, SamplesMut, StreamConnection, Timing, Wish,
+    PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, StreamConnection, Timing,
 };
+use convert::Matrix;
 use effects::Ladspa;
 use rt::rate::frames_in;
 use sys::clock::now_ns;
@@ -16,16 +17,16 @@ use sys::clock::now_ns;
 use super::alignment::{Alignment, AlignmentShape, CHUNK, Step};
 use super::circles::{DRIVER, Wiring};
 use super::echo::Echo;
+use super::ends::{Sink, Source, write_silence};
 use super::frames::Frames;
+use super::inlet::Inlet;
 use super::mix::Mix;
 use super::options::{Ends, LinkOptions, Processing};
 use super::outlet::Outlet;
 use super::state::LinkState;
 
 /// The source's device wakes this often within the latency.
-pub(super) const INTERVALS: u64 = 8;
-/// How long after the device's wake-up its frames are there, ns.
-const AFTER_WAKE_NS: u64 = 1_000_000;
+pub(crate) const INTERVALS: u64 = 8;
 /// Frames that come this much later than expected do not come for now: the source is silent, ns.
 const PATIENCE_NS: u64 = 20_000_000;
 /// How often a link that sleeps looks whether its devices are still there, ns.
@@ -35,37 +36,51 @@ pub(super) const BLOCK_FRAMES: usize = 1024;
 
 /// The device at which a stream has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Source,
     Sink,
     /// The one whose sound comes back as an echo.
     Echo,
 }
 
+/// What a link passes on.
+pub(crate) struct LinkShape {
+    /// Channels of the source.
+    pub(crate) channels: usize,
+    /// Hz.
+    pub(crate) source_hz: u32,
+    /// Hz.
+    pub(crate) sink_hz: u32,
+    /// Channels of the sink.
+    pub(crate) plays: usize,
+    /// From the former to the latter; `None`: each is heard on one.
+    pub(crate) matrix: Option<Matrix>,
+    /// From when a frame is heard at the source until it is heard at the sink, ns.
+    pub(crate) latency_ns: u64,
+}
+
 /// Passes frames on, on its own thread.
-pub(super) struct Link {
+pub(crate) struct Link<F, T> {
     state: Arc<LinkState>,
-    source: RecordStream,
-    outlet: Outlet,
-    ends: Ends,
-    latency_ns: u64,
+    source: F,
+    sink: T,
+    shape: LinkShape,
     alignment: Alignment,
     /// `None`: each channel is heard on one.
     mix: Option<Mix>,
     queue: Frames,
     block: Vec<Vec<f32>>,
-    /// What the source's frames pass through as they come.
-    plug_in: Option<Ladspa>,
     /// The sink's stream runs, or was asked to.
     plays: bool,
     /// What was lost on both sides, as far as it was noticed.
     source_misses: u64,
     sink_misses: u64,
-    /// The device that plays: another one once somebody has moved the stream.
-    plays_on: String,
 }
 
-impl Link {
+/// A link between two devices.
+pub(super) type DeviceLink = Link<Inlet, Outlet>;
+
+impl DeviceLink {
     /// Opens both streams.
     ///
     /// # Errors
@@ -88,83 +103,129 @@ impl Link {
             None => {}
         }
         let latency_ns = u64::from(options.latency_ms) * 1_000_000;
-        let frames = |rate_hz: u32| u32::try_from(frames_in(latency_ns, rate_hz));
-        let (source_frames, sink_frames) = (frames(ends.source_hz)?, frames(ends.sink_hz)?);
-        let channels = ends.channels;
-        let mut source = connection.record(RecordOptions {
-            program: options.program.clone(),
-            name: options.stream_name(),
-            device: Some(options.from.device.clone()),
-            monitor: !options.from.captures,
-            channels: (0..u32::try_from(channels)?).collect(),
-            // Room for more than is usual.
-            interval_frames: source_frames,
-            // Nobody listens to a device for what is captured there but through this link.
-            lets_sleep: !options.from.captures,
-        })?;
-        source.set_interval((source_frames / INTERVALS as u32).max(1))?;
-        let mut sink = connection.play(PlaybackOptions {
-            program: options.program.clone(),
-            name: options.stream_name(),
-            device: Some(options.to.clone()),
-            channels: ends.plays.clone(),
-            depth_frames: sink_frames,
-        })?;
+        let source = open_source(
+            connection,
+            RecordOptions {
+                program: options.program.clone(),
+                name: options.stream_name(),
+                device: Some(options.from.device.clone()),
+                monitor: !options.from.captures,
+                channels: (0..u32::try_from(ends.channels)?).collect(),
+                // Room for more than is usual.
+                interval_frames: u32::try_from(frames_in(latency_ns, ends.source_hz))?,
+                // Nobody listens to a device for what is captured there but through this link.
+                lets_sleep: !options.from.captures,
+            },
+        )?;
+        let block = echo.as_ref().map_or(0, |echo| echo.blocks.block());
+        let sink = open_sink(
+            connection,
+            PlaybackOptions {
+                program: options.program.clone(),
+                name: options.stream_name(),
+                device: Some(options.to.clone()),
+                channels: ends.plays.clone(),
+                depth_frames: u32::try_from(frames_in(latency_ns, ends.sink_hz))?,
+            },
+            u32::try_from(block)?,
+        )?;
         // Both streams are there, so of two links that close a circle at once, one sees the other.
         check_circle(connection, options, &options.to)?;
-        // What is left of the latency beside it is for the source's intervals, for this thread, and
-        // for what waits until it is a block.
-        let block = echo.as_ref().map_or(0, |echo| echo.blocks.block());
-        sink.set_depth(sink_frames.saturating_sub(u32::try_from(block)?) / 2)?;
-        source.run()?;
-        let (source_hz, sink_hz) = (ends.source_hz, ends.sink_hz);
-        let shape = AlignmentShape { channels, source_hz, sink_hz, latency_ns };
-        let alignment = Alignment::new(shape).map_err(anyhow::Error::msg)?;
-        let mix = ends.matrix.clone().map(|matrix| Mix::new(matrix, alignment.most_frames()));
+        let Ends { source_hz, sink_hz, channels, plays, matrix } = ends;
+        let plays = plays.len();
+        let shape = LinkShape { channels, source_hz, sink_hz, plays, matrix, latency_ns };
+        Self::new(Inlet { source, plug_in }, Outlet { sink, echo }, shape, state)
+    }
+}
+
+/// Opens the recording of a link, which is woken a few times in the latency that `options` have as
+/// their interval.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) fn open_source(
+    connection: &StreamConnection,
+    options: RecordOptions,
+) -> anyhow::Result<RecordStream> {
+    let interval = (options.interval_frames / INTERVALS as u32).max(1);
+    let mut source = connection.record(options)?;
+    source.set_interval(interval)?;
+    source.run()?;
+    Ok(source)
+}
+
+/// Opens the playback of a link, with room for the latency that `options` have as their depth, of
+/// which `waiting` frames may wait until they are passed on.
+///
+/// # Errors
+/// The server refuses it.
+pub(crate) fn open_sink(
+    connection: &StreamConnection,
+    options: PlaybackOptions,
+    waiting: u32,
+) -> anyhow::Result<PlaybackStream> {
+    let depth = options.depth_frames.saturating_sub(waiting) / 2;
+    let mut sink = connection.play(options)?;
+    // What is left of the latency beside it is for the source's intervals, and for this thread.
+    sink.set_depth(depth)?;
+    Ok(sink)
+}
+
+impl<F: Source, T: Sink> Link<F, T> {
+    /// Connects two ends.
+    ///
+    /// # Errors
+    /// The rates cannot be converted into each other.
+    pub(crate) fn new(
+        source: F,
+        sink: T,
+        mut shape: LinkShape,
+        state: Arc<LinkState>,
+    ) -> anyhow::Result<Self> {
+        let LinkShape { channels, source_hz, sink_hz, latency_ns, .. } = shape;
+        let aligned = AlignmentShape { channels, source_hz, sink_hz, latency_ns };
+        let alignment = Alignment::new(aligned).map_err(anyhow::Error::msg)?;
+        let matrix = shape.matrix.take();
+        let mix = matrix.map(|matrix| Mix::new(matrix, alignment.most_frames()));
         Ok(Self {
             state,
             source,
-            outlet: Outlet::new(sink, ends.plays.len(), echo),
-            plug_in,
-            latency_ns,
+            sink,
             alignment,
             mix,
             queue: Frames::new(channels),
             block: vec![vec![0.0; BLOCK_FRAMES]; channels],
-            ends,
+            shape,
             plays: false,
             source_misses: 0,
             sink_misses: 0,
-            plays_on: options.to.clone(),
         })
     }
 
     /// Passes frames on until the server ends one of the streams, which it returns.
     ///
     /// # Errors
-    /// The server has gone; the stream was moved to where the source would be heard on itself.
-    pub(super) fn run(
+    /// The server has gone, why one of the ends has ended otherwise, or what `check` says, which is
+    /// called each time that the thread wakes.
+    pub(crate) fn run(
         &mut self,
-        connection: &StreamConnection,
-        options: &LinkOptions,
+        mut check: impl FnMut(&T) -> anyhow::Result<()>,
     ) -> anyhow::Result<End> {
-        let interval_ns = self.latency_ns / INTERVALS;
+        let interval_ns = self.shape.latency_ns / INTERVALS;
         loop {
             let patience_ns = if self.plays { interval_ns + PATIENCE_NS } else { IDLE_LOOK_NS };
             let deadline_ns = now_ns() + patience_ns;
-            let found = self.source.reader().await_frames(AFTER_WAKE_NS, deadline_ns);
-            if self.source.reader().control().page().has_ended() {
+            let deadline_ns = self.sink.look_ns().map_or(deadline_ns, |at| at.min(deadline_ns));
+            let found = self.source.await_frames(deadline_ns);
+            if self.source.has_ended()? {
                 return Ok(End::Source);
             }
-            if self.outlet.sink.writer().control().page().has_ended() {
-                return Ok(End::Sink);
+            if let Some(end) = self.sink.has_ended()? {
+                return Ok(end);
             }
-            self.follow_moves(connection, options)?;
-            if self.outlet.echo.as_ref().is_some_and(Echo::has_ended) {
-                return Ok(End::Echo);
-            }
+            check(&self.sink)?;
             // Before the frames: what it says of them is true then.
-            let source = self.source.reader_mut().control_mut().timing();
+            let source = self.source.timing();
             self.read();
             if found > 0 {
                 self.begin()?;
@@ -174,40 +235,20 @@ impl Link {
             if found > 0 && source_runs {
                 self.pass(source);
             }
-            if self.plays && !source_runs && self.source.reader().available() == 0 {
+            if self.plays && !source_runs && self.source.available() == 0 {
                 self.end(source)?;
             }
+            self.sink.commit()?;
         }
-    }
-
-    /// Looks whether the stream that plays was moved, and where to.
-    fn follow_moves(
-        &mut self,
-        connection: &StreamConnection,
-        options: &LinkOptions,
-    ) -> anyhow::Result<()> {
-        let Some(state) = self.outlet.sink.writer().control().page().state() else { return Ok(()) };
-        let device = state.device.further().unwrap_or(DRIVER);
-        if device != self.plays_on {
-            self.plays_on = device.into();
-            check_circle(connection, options, device)?;
-        }
-        Ok(())
     }
 
     /// Reads what is there. More than the latency is too late to be heard.
     fn read(&mut self) {
         loop {
             let mut planes: Vec<&mut [f32]> = self.block.iter_mut().map(|all| &mut **all).collect();
-            let reader = self.source.reader_mut();
-            let frames = reader.read(SamplesMut::Planar(&mut planes));
+            let (position, frames) = self.source.read(&mut planes);
             if frames == 0 {
                 break;
-            }
-            let position = reader.position() - frames as u64;
-            if let Some(plug_in) = &mut self.plug_in {
-                let planes = self.block.iter_mut().map(|all| &mut all[..frames]);
-                plug_in.process(&mut planes.collect::<Vec<_>>());
             }
             let planes: Vec<&[f32]> = self.block.iter().map(|all| &all[..frames]).collect();
             if position != self.queue.first() + self.queue.len() as u64 {
@@ -215,12 +256,12 @@ impl Link {
             }
             self.queue.push(position, &planes);
         }
-        let misses = self.source.reader_mut().control_mut().misses();
+        let misses = self.source.misses();
         if misses != self.source_misses {
             self.source_misses = misses;
             self.alignment.unlock();
         }
-        let most = frames_in(self.latency_ns, self.ends.source_hz);
+        let most = frames_in(self.shape.latency_ns, self.shape.source_hz);
         if self.queue.keep(usize::try_from(most).unwrap_or(usize::MAX)) {
             self.alignment.unlock();
         }
@@ -228,28 +269,22 @@ impl Link {
 
     /// Has the sink play, and keeps it playing.
     fn begin(&mut self) -> anyhow::Result<()> {
-        let misses = self.outlet.sink.underruns();
+        let misses = self.sink.misses();
         if misses != self.sink_misses {
             self.sink_misses = misses;
             self.state.note_gap();
             self.alignment.unlock();
         }
-        let is_dry = self.plays && self.outlet.sink.has_drained(now_ns());
+        let is_dry = self.plays && self.sink.has_run_dry();
         if self.plays && !is_dry {
             return Ok(());
         }
         // Until it is known what is heard when: from then on, each frame has its time.
         self.alignment.unlock();
-        let preroll = frames_in(self.latency_ns / 2, self.ends.sink_hz);
-        let position = self.outlet.sink.writer().position();
-        self.outlet.begin(preroll);
+        let preroll = frames_in(self.shape.latency_ns / 2, self.shape.sink_hz);
+        let position = self.sink.preroll(preroll, self.shape.plays);
         if !self.plays {
-            // A stream that has drained ends there until a splice says where to go on.
-            let sink = &mut self.outlet.sink;
-            sink.writer_mut().control_mut().wish(Wish::Splice { position })?;
-            let wish = sink.run()?;
-            let control = sink.writer().control();
-            let _ = control.await_acknowledgement(wish, now_ns() + PATIENCE_NS);
+            self.sink.begin(position)?;
             self.plays = true;
             self.state.set_plays(true);
         }
@@ -258,36 +293,33 @@ impl Link {
 
     /// Passes on what was read, as far as it is known when it will be heard.
     fn pass(&mut self, source: Timing) {
-        let sink = self.outlet.sink.writer_mut().control_mut().timing();
+        let sink = self.sink.timing();
         if sink.frame_ps == 0 || sink.until <= sink.position || source.frame_ps == 0 {
             // It stands, or is about to begin.
             return;
         }
-        let next = self.outlet.position();
-        if let Some(echo) = &mut self.outlet.echo {
-            echo.listen(next, sink);
-        }
         while self.queue.len() >= CHUNK {
-            if self.outlet.room() < self.alignment.most_frames() {
+            let room = self.sink.room();
+            if room < self.alignment.most_frames() {
                 return;
             }
-            for channel in 0..self.ends.channels {
+            for channel in 0..self.shape.channels {
                 self.queue.copy(channel, self.alignment.input(channel));
             }
-            let (first, next) = (self.queue.first(), self.outlet.position());
+            let (first, next) = (self.queue.first(), self.sink.position());
             match self.alignment.step(first, source, next, sink) {
                 Step::Play(_) => {
                     self.queue.skip(CHUNK as u64);
-                    let channels = 0..self.ends.channels;
+                    let channels = 0..self.shape.channels;
                     let mut planes: Vec<&[f32]> =
                         channels.map(|channel| self.alignment.output(channel)).collect();
                     if let Some(mix) = &mut self.mix {
                         planes = mix.mix(&planes);
                     }
-                    self.outlet.write(&planes);
+                    self.sink.write(&planes);
                 }
                 Step::Silence(frames) => {
-                    if self.outlet.write_silence(frames) < frames {
+                    if write_silence(&mut self.sink, frames, self.shape.plays) < frames {
                         return;
                     }
                 }
@@ -305,8 +337,7 @@ impl Link {
         self.pass(source);
         self.queue.clear();
         self.alignment.unlock();
-        self.outlet.flush();
-        self.outlet.sink.drain()?;
+        self.sink.drain()?;
         self.plays = false;
         self.state.set_plays(false);
         Ok(())
@@ -319,14 +350,23 @@ impl Link {
 /// # Errors
 /// Why it ended.
 pub(super) fn run(
-    mut link: Link,
+    mut link: DeviceLink,
     connection: &StreamConnection,
     options: &LinkOptions,
 ) -> anyhow::Result<()> {
     loop {
-        let ended = match link.run(connection, options)? {
+        let mut plays_on = options.to.clone();
+        let ended = link.run(|outlet| {
+            // Somebody may have moved the stream.
+            let Some(device) = outlet.device().filter(|device| *device != plays_on) else {
+                return Ok(());
+            };
+            plays_on = device;
+            check_circle(connection, options, &plays_on)
+        })?;
+        let ended = match ended {
             End::Source => options.from.device.clone(),
-            End::Sink => link.plays_on.clone(),
+            End::Sink => plays_on,
             End::Echo => match &options.processing {
                 Some(Processing::Echo(echo)) => echo.of.clone(),
                 _ => options.from.device.clone(),
@@ -340,7 +380,7 @@ pub(super) fn run(
         drop(link);
         let deadline_ns = now_ns() + REOPEN_WITHIN_NS;
         link = loop {
-            match Link::open(connection, options, Arc::clone(&state)) {
+            match DeviceLink::open(connection, options, Arc::clone(&state)) {
                 Err(_) if now_ns() < deadline_ns => {
                     sys::clock::sleep_until(now_ns() + REOPEN_EVERY_NS);
                 }

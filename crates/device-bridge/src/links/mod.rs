@@ -8,7 +8,9 @@ mod alignment;
 mod blocks;
 mod circles;
 mod echo;
+mod ends;
 mod frames;
+mod inlet;
 mod link;
 mod mix;
 mod options;
@@ -30,7 +32,9 @@ use sys::poll::Waker;
 
 use crate::pipes::Fifo;
 pub use echo::EchoOptions;
-use link::Link;
+pub(crate) use ends::{Sink, Source};
+use link::DeviceLink;
+pub(crate) use link::{End, INTERVALS, Link, LinkShape, open_sink, open_source};
 pub use options::{LinkMix, LinkOptions, LinkSource, Processing};
 pub use own_device::OwnDevice;
 pub(crate) use state::LinkState;
@@ -70,11 +74,7 @@ pub(crate) fn spawn(
     run: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let body = move || {
-        // The reason is mostly the server's end or a device's, which users know of.
-        if let Err(error) = run() {
-            eprintln!("consort: a link has ended: {error:#}");
-        }
-        state.end();
+        state.end(run().err().map(|error| cli::error_chain(&error)));
     };
     thread::Builder::new().name("consort-link".into()).spawn(body)?;
     Ok(())
@@ -104,7 +104,7 @@ impl Links {
         Self::begin(parts, open, |program| {
             all.into_iter().try_for_each(|options| {
                 let Program { connection, state } = program()?;
-                let link = Link::open(&connection, &options, Arc::clone(&state))?;
+                let link = DeviceLink::open(&connection, &options, Arc::clone(&state))?;
                 spawn(state, move || link::run(link, &connection, &options))
             })
         })
@@ -152,6 +152,12 @@ impl Links {
     #[must_use]
     pub fn has_left(&self) -> bool {
         self.states.iter().any(|state| state.has_ended())
+    }
+
+    /// Returns why one of them has ended, if it says.
+    #[must_use]
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.states.iter().find_map(|state| state.reason())
     }
 
     /// Returns the latency and the state, for users.

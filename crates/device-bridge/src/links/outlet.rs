@@ -1,78 +1,101 @@
-//! Where the frames of a link go: into the stream of the sink, past what removes an echo if
-//! something does.
+//! Where the frames of a link between devices go: into the stream of the sink, past what removes an
+//! echo if something does.
 
-use client::stream::{PlaybackStream, Samples};
+use client::stream::{PlaybackStream, Timing};
 
-use super::alignment::CHUNK;
+use super::circles::DRIVER;
 use super::echo::Echo;
-
-const SILENCE: [f32; CHUNK] = [0.0; CHUNK];
+use super::ends::{Sink, write_silence};
+use super::link::End;
 
 /// The end of a link at which frames are played.
 pub(super) struct Outlet {
     pub(super) sink: PlaybackStream,
-    /// Channels of the sink that play.
-    channels: usize,
     pub(super) echo: Option<Echo>,
 }
 
 impl Outlet {
-    pub(super) fn new(sink: PlaybackStream, channels: usize, echo: Option<Echo>) -> Self {
-        Self { sink, channels, echo }
-    }
-
-    /// Returns the position of the sink's stream at which the next frame is heard.
-    pub(super) fn position(&self) -> u64 {
-        self.sink.writer().position() + self.waiting() as u64
-    }
-
-    /// Returns how many frames there is room for.
-    pub(super) fn room(&self) -> usize {
-        self.sink.writer().available().saturating_sub(self.waiting())
+    /// Returns the name of the device that plays; `None`: that is not known now.
+    pub(super) fn device(&self) -> Option<String> {
+        let state = self.sink.writer().control().page().state()?;
+        Some(state.device.further().unwrap_or(DRIVER).into())
     }
 
     /// Frames that wait until there are enough of them.
     fn waiting(&self) -> usize {
         self.echo.as_ref().map_or(0, |echo| echo.blocks.waiting())
     }
+}
 
-    /// Writes frames, for which there is room.
-    pub(super) fn write(&mut self, planes: &[&[f32]]) {
-        match &mut self.echo {
-            Some(echo) => echo.write(planes, self.sink.writer_mut()),
-            None => {
-                self.sink.writer_mut().write(Samples::Planar(planes));
-            }
-        }
+impl Sink for Outlet {
+    fn has_ended(&mut self) -> anyhow::Result<Option<End>> {
+        let echo = self.echo.as_ref();
+        let of_echo = || echo.is_some_and(Echo::has_ended).then_some(End::Echo);
+        Ok(self.sink.has_ended()?.or_else(of_echo))
     }
 
-    /// Writes silence, and returns how many frames had room.
-    pub(super) fn write_silence(&mut self, frames: u64) -> u64 {
-        let room = self.room().min(usize::try_from(frames).unwrap_or(usize::MAX));
-        let mut left = room;
-        while left > 0 {
-            let piece = &SILENCE[..left.min(CHUNK)];
-            let planes = vec![piece; self.channels];
-            self.write(&planes);
-            left -= piece.len();
-        }
-        room as u64
+    fn look_ns(&self) -> Option<u64> {
+        self.sink.look_ns()
     }
 
-    /// Begins again with `frames` of silence, as far as they have room. What waits is left out.
-    pub(super) fn begin(&mut self, frames: u64) {
-        // Nothing is played or captured in them that belongs together.
-        let echo = self.echo.take();
-        self.write_silence(frames);
-        self.echo = echo;
+    fn timing(&mut self) -> Timing {
+        let (next, timing) = (self.position(), self.sink.timing());
+        let runs = timing.frame_ps != 0 && timing.until > timing.position;
+        if let Some(echo) = self.echo.as_mut().filter(|_| runs) {
+            echo.listen(next, timing);
+        }
+        timing
+    }
+
+    fn misses(&mut self) -> u64 {
+        self.sink.misses()
+    }
+
+    fn has_run_dry(&mut self) -> bool {
+        self.sink.has_run_dry()
+    }
+
+    fn position(&self) -> u64 {
+        self.sink.position() + self.waiting() as u64
+    }
+
+    fn room(&self) -> usize {
+        self.sink.room().saturating_sub(self.waiting())
+    }
+
+    fn write(&mut self, planes: &[&[f32]]) -> usize {
+        let room = self.room();
+        let Some(echo) = &mut self.echo else { return self.sink.write(planes) };
+        let frames = planes.first().map_or(0, |plane| plane.len().min(room));
+        let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[..frames]).collect();
+        echo.write(&planes, self.sink.writer_mut());
+        frames
+    }
+
+    /// What waits is left out.
+    fn preroll(&mut self, frames: u64, channels: usize) -> u64 {
+        // Nothing is played or captured in it that belongs together.
+        let position = self.sink.preroll(frames, channels);
         if let Some(echo) = &mut self.echo {
             echo.blocks.restart();
         }
+        position
     }
 
-    /// Writes what waits, so that all is heard.
-    pub(super) fn flush(&mut self) {
-        let missing = self.echo.as_ref().map_or(0, |echo| echo.blocks.missing());
-        self.write_silence(missing as u64);
+    fn begin(&mut self, position: u64) -> anyhow::Result<()> {
+        self.sink.begin(position)
+    }
+
+    fn commit(&mut self) -> anyhow::Result<()> {
+        self.sink.commit()
+    }
+
+    fn drain(&mut self) -> anyhow::Result<()> {
+        // What waits is heard, too.
+        if let Some(echo) = &self.echo {
+            let (missing, channels) = (echo.blocks.missing(), echo.blocks.channels());
+            write_silence(self, missing as u64, channels);
+        }
+        Sink::drain(&mut self.sink)
     }
 }

@@ -1,7 +1,7 @@
 //! What a link's thread says about itself.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sys::poll::Waker;
 
@@ -12,6 +12,8 @@ pub(crate) struct LinkState {
     locks: AtomicU64,
     gaps: AtomicU64,
     has_ended: AtomicBool,
+    /// Why, if it is known.
+    reason: OnceLock<String>,
     waker: Arc<Waker>,
 }
 
@@ -22,6 +24,7 @@ impl LinkState {
             locks: AtomicU64::new(0),
             gaps: AtomicU64::new(0),
             has_ended: AtomicBool::new(false),
+            reason: OnceLock::new(),
             waker,
         }
     }
@@ -43,13 +46,20 @@ impl LinkState {
         self.waker.wake();
     }
 
-    pub(super) fn end(&self) {
+    pub(super) fn end(&self, reason: Option<String>) {
+        if let Some(reason) = reason {
+            let _ = self.reason.set(reason);
+        }
         self.has_ended.store(true, Ordering::Relaxed);
         self.waker.wake();
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
     }
 
     /// Returns it for users: whether it plays, and how often that was disturbed.

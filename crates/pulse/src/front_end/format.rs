@@ -53,7 +53,7 @@ pub(super) fn own_map(map: &codec::ChannelMap) -> Option<ChannelMap> {
 }
 
 /// Returns the protocol's description of samples.
-pub(super) fn spec(program: &ProgramFormat) -> SampleSpec {
+pub(crate) fn spec(program: &ProgramFormat) -> SampleSpec {
     SampleSpec {
         format: format(program.format),
         channels: program.map.channels() as u8,
@@ -84,7 +84,7 @@ fn format(own: SampleFormat) -> codec::SampleFormat {
 }
 
 /// Returns the protocol's map of channels.
-pub(super) fn map(own: &ChannelMap) -> codec::ChannelMap {
+pub(crate) fn map(own: &ChannelMap) -> codec::ChannelMap {
     codec::ChannelMap::new(own.positions().iter().map(|position| {
         let number = positions().position(|known| known == *position);
         number.and_then(codec_position).unwrap_or_default()

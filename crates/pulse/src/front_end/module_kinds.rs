@@ -18,6 +18,9 @@ pub(super) enum Kind {
     SwitchOnConnect,
     RescueStreams,
     SuspendOnIdle,
+    TunnelSink,
+    TunnelSource,
+    SimpleProtocolTcp,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -28,7 +31,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 13] = [
+const ALL: [Facts; 16] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -199,6 +202,52 @@ const ALL: [Facts; 13] = [
         description: "Devices sleep when nothing uses them (always)",
         keys: &["timeout"],
     },
+    Facts {
+        kind: Kind::TunnelSink,
+        name: c"module-tunnel-sink",
+        description: "A sink that is heard at another server",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "auto",
+            "server",
+            "sink",
+            "reconnect_interval_ms",
+            "cookie",
+            "format",
+            "channels",
+            "rate",
+            "latency_msec",
+            "channel_map",
+        ],
+    },
+    Facts {
+        kind: Kind::TunnelSource,
+        name: c"module-tunnel-source",
+        description: "A source of what is recorded at another server",
+        keys: &[
+            "source_name",
+            "source_properties",
+            "auto",
+            "server",
+            "source",
+            "reconnect_interval_ms",
+            "cookie",
+            "format",
+            "channels",
+            "rate",
+            "latency_msec",
+            "channel_map",
+        ],
+    },
+    Facts {
+        kind: Kind::SimpleProtocolTcp,
+        name: c"module-simple-protocol-tcp",
+        description: "Raw samples over TCP",
+        keys: &[
+            "rate", "format", "channels", "sink", "source", "playback", "record", "port", "listen",
+        ],
+    },
 ];
 
 impl Kind {
@@ -225,9 +274,17 @@ impl Kind {
         matches!(self, Self::AlwaysSink | Self::SwitchOnConnect | Self::SuspendOnIdle)
     }
 
-    /// Returns whether it opens something that is not sound: files, or a way in.
+    /// Returns whether it opens something that is not sound: files, or a way in or out.
     pub fn reaches_outside(self) -> bool {
-        matches!(self, Self::PipeSink | Self::PipeSource | Self::NativeProtocolTcp)
+        matches!(
+            self,
+            Self::PipeSink
+                | Self::PipeSource
+                | Self::NativeProtocolTcp
+                | Self::TunnelSink
+                | Self::TunnelSource
+                | Self::SimpleProtocolTcp
+        )
     }
 
     /// Returns the keys of its arguments.

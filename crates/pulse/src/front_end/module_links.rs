@@ -30,15 +30,16 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// The process of a module has ended, but its server has not: a device has gone.
-    pub fn link_has_ended(&mut self, index: u32, now_ns: u64) {
+    /// The process of a module has ended, but its server has not: a device has gone, or what it
+    /// says.
+    pub fn link_has_ended(&mut self, index: u32, reason: Option<&str>, now_ns: u64) {
         let before = self.link_of(index);
         self.refresh(now_ns);
         if before != self.link_of(index) || self.goes_on_with_fewer(index, now_ns) {
             // Another process has taken its place.
             return;
         }
-        self.module_fails(index, "a device that it needs has gone", now_ns);
+        self.module_fails(index, reason.unwrap_or("a device that it needs has gone"), now_ns);
     }
 
     fn link_of(&self, index: u32) -> Option<NewLink> {

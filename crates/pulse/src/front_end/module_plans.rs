@@ -11,6 +11,7 @@ use super::module_kinds::Kind;
 use super::module_policies::{
     always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect,
 };
+use super::module_tunnels as tunnels;
 use super::sinks::{DRIVER, Face, Shown, Sink};
 use super::sources::Source;
 use super::{FrontEnd, properties};
@@ -76,6 +77,9 @@ impl<D: Devices> FrontEnd<D> {
             // It is how streams behave here.
             Kind::RescueStreams => Ok(Plan::BUILT_IN),
             Kind::SuspendOnIdle => suspend_on_idle(arguments),
+            Kind::TunnelSink => self.tunnel(tunnels::Direction::There, arguments),
+            Kind::TunnelSource => self.tunnel(tunnels::Direction::Here, arguments),
+            Kind::SimpleProtocolTcp => self.simple_protocol_tcp(arguments),
         }
     }
 

@@ -184,6 +184,9 @@ mod tests {
             Kind::SwitchOnConnect,
             Kind::RescueStreams,
             Kind::SuspendOnIdle,
+            Kind::TunnelSink,
+            Kind::TunnelSource,
+            Kind::SimpleProtocolTcp,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

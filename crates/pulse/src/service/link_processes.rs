@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context;
 use sys::helper::{Ending, Helper, Lines};
 use sys::poll::{Interest, Poller};
 
-use crate::output::{Heard, NewLink, NewLoopback, NewPipe};
+use crate::output::{Heard, NewLink, NewLoopback, NewPipe, NewSimple, NewTunnel};
 
 /// The server's name of the device that drives.
 const DRIVER: &str = "system";
@@ -19,14 +20,16 @@ const END_TIMEOUT_NS: u64 = 2_000_000_000;
 const WITH_SERVER_NS: u64 = 500_000_000;
 /// How the line begins by which a process says that it passes frames on.
 const READY: &str = "joined: ";
+/// And the one by which it says why it ends.
+const ENDED: &str = "ended: ";
 
 /// What is new about a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkNews {
     /// It passes frames on, or says why it cannot.
     Begun(Result<(), String>),
-    /// It has ended, and its server has not.
-    Ended,
+    /// It has ended, and its server has not: why, if it says.
+    Ended(Option<String>),
 }
 
 /// All of them, by the numbers that they were given.
@@ -37,29 +40,32 @@ pub(super) struct LinkProcesses {
     all: BTreeMap<u64, Process>,
     ended: Ended,
     next: u64,
+    /// Where this front end listens.
+    own: PathBuf,
 }
 
 /// Processes that have ended by themselves, the first first, and when that is news, ns. If their
 /// server has ended, its connection says so before.
 #[derive(Debug, Default)]
-struct Ended(VecDeque<(u32, u64)>);
+struct Ended(VecDeque<(u32, u64, Option<String>)>);
 
 impl Ended {
-    fn note(&mut self, number: u32, now_ns: u64) {
-        self.0.push_back((number, now_ns + WITH_SERVER_NS));
+    fn note(&mut self, number: u32, reason: Option<String>, now_ns: u64) {
+        self.0.push_back((number, now_ns + WITH_SERVER_NS, reason));
     }
 
     /// Nobody waits for news of this number: another process may have it next.
     fn forget(&mut self, number: u32) {
-        self.0.retain(|(ended, _)| *ended != number);
+        self.0.retain(|(ended, ..)| *ended != number);
     }
 
     fn due_ns(&self) -> Option<u64> {
-        self.0.front().map(|(_, at_ns)| *at_ns)
+        self.0.front().map(|(_, at_ns, _)| *at_ns)
     }
 
-    fn take_due(&mut self, now_ns: u64) -> Option<u32> {
-        self.0.pop_front_if(|(_, at_ns)| *at_ns <= now_ns).map(|(number, _)| number)
+    fn take_due(&mut self, now_ns: u64) -> Option<(u32, Option<String>)> {
+        let due = self.0.pop_front_if(|(_, at_ns, _)| *at_ns <= now_ns);
+        due.map(|(number, _, reason)| (number, reason))
     }
 }
 
@@ -70,6 +76,8 @@ struct Process {
     helper: Helper,
     lines: Lines,
     has_begun: bool,
+    /// Why it ends.
+    reason: Option<String>,
 }
 
 impl LinkProcesses {
@@ -78,7 +86,13 @@ impl LinkProcesses {
     /// # Errors
     /// No descriptor is left.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { poller: Poller::new()?, all: BTreeMap::new(), ended: Ended::default(), next: 0 })
+        let (all, ended, own) = Default::default();
+        Ok(Self { poller: Poller::new()?, all, ended, next: 0, own })
+    }
+
+    /// Has processes that are programs of this front end connect here.
+    pub fn listens_at(&mut self, own: PathBuf) {
+        self.own = own;
     }
 
     /// Starts a process.
@@ -87,7 +101,7 @@ impl LinkProcesses {
     /// The kernel's.
     pub fn start(&mut self, number: u32, server: &str, new: &NewLink) -> anyhow::Result<()> {
         let mut command = cli::own_program()?;
-        command.args(["--server", server, "device", "serve"]).args(words(new));
+        command.args(["--server", server, "device", "serve"]).args(words(new, &self.own));
         command.args(["--report", "--until-stdin-ends"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let ending = Ending::CloseInput { timeout_ns: END_TIMEOUT_NS };
@@ -95,8 +109,8 @@ impl LinkProcesses {
         let mut helper = helper.context("no process can be started for it")?;
         let lines = helper.lines().context("its process has no output")?;
         self.poller.add(&lines, self.next, Interest::Readable)?;
-        self.all
-            .insert(self.next, Process { number: Some(number), helper, lines, has_begun: false });
+        let (number, has_begun, reason) = (Some(number), false, None);
+        self.all.insert(self.next, Process { number, helper, lines, has_begun, reason });
         self.next += 1;
         Ok(())
     }
@@ -124,7 +138,9 @@ impl LinkProcesses {
         for event in events {
             let Some(process) = self.all.get_mut(&event.token) else { continue };
             while let Some(line) = process.lines.next_until(Some(0)) {
-                if let Some(number) = process.number.filter(|_| !process.has_begun) {
+                if let Some(reason) = line.strip_prefix(ENDED) {
+                    process.reason = Some(reason.to_owned());
+                } else if let Some(number) = process.number.filter(|_| !process.has_begun) {
                     let begun = if line.starts_with(READY) { Ok(()) } else { Err(line) };
                     news.push((number, LinkNews::Begun(begun)));
                 }
@@ -134,14 +150,13 @@ impl LinkProcesses {
                 let _ = self.poller.remove(&process.lines);
                 // It has closed its output, so that it is about to end.
                 let ended = self.all.remove(&event.token);
-                let number = ended.and_then(|process| process.number);
-                if let Some(number) = number {
-                    self.ended.note(number, now_ns);
+                if let Some(Process { number: Some(number), reason, .. }) = ended {
+                    self.ended.note(number, reason, now_ns);
                 }
             }
         }
-        while let Some(number) = self.ended.take_due(now_ns) {
-            news.push((number, LinkNews::Ended));
+        while let Some((number, reason)) = self.ended.take_due(now_ns) {
+            news.push((number, LinkNews::Ended(reason)));
         }
         news
     }
@@ -154,8 +169,11 @@ impl AsFd for LinkProcesses {
 }
 
 /// Returns the arguments of `consort device serve`.
-fn words(new: &NewLink) -> Vec<OsString> {
+fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
     match new {
+        NewLink::TunnelSink(tunnel) => tunnel_words(tunnel, "tunnel-sink", "--from"),
+        NewLink::TunnelSource(tunnel) => tunnel_words(tunnel, "tunnel-source", "--to"),
+        NewLink::Simple(simple) => simple_words(simple, own),
         NewLink::Loopback(loopback) => loopback_words(loopback),
         NewLink::PipeSink(pipe) => pipe_words(pipe, "pipe-sink", "--from", false),
         NewLink::PipeSource(pipe) => pipe_words(pipe, "pipe-source", "--to", true),
@@ -191,6 +209,43 @@ fn pipe_words(new: &NewPipe, kind: &str, device: &str, states_rate: bool) -> Vec
     words.into_iter().map(OsString::from).chain(std::iter::once(file)).collect()
 }
 
+fn tunnel_words(new: &NewTunnel, kind: &str, device: &str) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![
+        kind.into(),
+        format!("{device}={}", new.device).into(),
+        format!("--peer={}", new.server).into(),
+        format!("--format={}", new.format).into(),
+        format!("--positions={}", new.map).into(),
+        format!("--latency={}", new.latency_ms).into(),
+    ];
+    words.extend(new.far_device.iter().map(|name| format!("--peer-device={name}").into()));
+    words.extend(new.reconnect_ms.map(|ms| format!("--reconnect={ms}").into()));
+    words.extend(new.cookie.iter().map(|file| {
+        let mut word = OsString::from("--peer-cookie=");
+        word.push(file);
+        word
+    }));
+    words
+}
+
+fn simple_words(new: &NewSimple, own: &Path) -> Vec<OsString> {
+    let mut peer = OsString::from("--peer=unix:");
+    peer.push(own);
+    let mut words: Vec<OsString> = vec![
+        "simple-protocol".into(),
+        peer,
+        format!("--listen={}", new.at).into(),
+        format!("--format={}", new.format).into(),
+        format!("--rate={}", new.rate_hz).into(),
+        format!("--positions={}", new.map).into(),
+    ];
+    words.extend(new.plays.then(|| "--plays".into()));
+    words.extend(new.records.then(|| "--records".into()));
+    words.extend(new.sink.iter().map(|name| format!("--peer-device={name}").into()));
+    words.extend(new.source.iter().map(|name| format!("--peer-source={name}").into()));
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,15 +253,15 @@ mod tests {
     #[test]
     fn an_end_is_news_after_a_while_and_never_if_its_number_was_given_up() {
         let mut ended = Ended::default();
-        ended.note(1, 0);
-        ended.note(2, 10);
+        ended.note(1, None, 0);
+        ended.note(2, Some("why".into()), 10);
         assert_eq!(
             (ended.due_ns(), ended.take_due(WITH_SERVER_NS - 1)),
             (Some(WITH_SERVER_NS), None)
         );
         ended.forget(1);
         assert_eq!(ended.take_due(WITH_SERVER_NS), None);
-        assert_eq!(ended.take_due(WITH_SERVER_NS + 10), Some(2));
+        assert_eq!(ended.take_due(WITH_SERVER_NS + 10), Some((2, Some("why".into()))));
         assert_eq!((ended.due_ns(), ended.take_due(u64::MAX)), (None, None));
     }
 
@@ -222,7 +277,8 @@ mod tests {
             mixed: true,
             latency_ms: 50,
         };
-        let all = words(&NewLink::Loopback(loopback.clone()));
+        let own = Path::new("/run/native");
+        let all = words(&NewLink::Loopback(loopback.clone()), own);
         assert_eq!(
             all,
             [
@@ -237,7 +293,7 @@ mod tests {
             ]
         );
         let other = NewLoopback { via: Some(stereo), mixed: false, ..loopback };
-        let all = words(&NewLink::Loopback(other));
+        let all = words(&NewLink::Loopback(other), own);
         assert!(all.contains(&"--via-positions=front-left,front-right".into()));
         assert!(all.contains(&"--unmixed".into()));
         let pipe = NewPipe {
@@ -247,9 +303,53 @@ mod tests {
             rate_hz: 8000,
             channels: 1,
         };
-        let words = words(&NewLink::PipeSource(pipe));
+        let piped = words(&NewLink::PipeSource(pipe), own);
         let expected =
             ["pipe-source", "--to=a", "--format=s16le", "--channels=1", "--rate=8000", "--file=-f"];
-        assert_eq!(words, expected);
+        assert_eq!(piped, expected);
+        let tunnel = NewTunnel {
+            device: "-a".into(),
+            server: "tcp:one".into(),
+            far_device: Some("-b".into()),
+            cookie: Some("-c".into()),
+            format: "s16le".parse().expect("a format"),
+            map: mono,
+            latency_ms: 50,
+            reconnect_ms: Some(7),
+        };
+        let expected = [
+            "tunnel-sink",
+            "--from=-a",
+            "--peer=tcp:one",
+            "--format=s16le",
+            "--positions=mono",
+            "--latency=50",
+            "--peer-device=-b",
+            "--reconnect=7",
+            "--peer-cookie=-c",
+        ];
+        assert_eq!(words(&NewLink::TunnelSink(tunnel), own), expected);
+        let simple = NewSimple {
+            at: "[::1]:99".parse().expect("an address"),
+            sink: None,
+            source: Some("-s".into()),
+            plays: true,
+            records: true,
+            format: "s16le".parse().expect("a format"),
+            rate_hz: 8000,
+            map: mono,
+        };
+        let expected = [
+            "simple-protocol",
+            "--peer=unix:/run/native",
+            "--listen=[::1]:99",
+            "--format=s16le",
+            "--rate=8000",
+            "--positions=mono",
+            "--plays",
+            "--records",
+            "--peer-source=-s",
+        ];
+        assert_eq!(words(&NewLink::Simple(simple), own), expected);
     }
 }

@@ -115,6 +115,11 @@ impl Listener {
         Ok(Self { socket, _file: Some(SocketFile::at(path)?) })
     }
 
+    /// Returns its name, if it has one.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        Some(self.socket.local_addr().ok()?.as_pathname()?.to_owned())
+    }
+
     /// Returns the socket once more, for a process that is to accept programs.
     ///
     /// # Errors

@@ -117,9 +117,21 @@ pub(crate) fn error(tag: u32, error: PulseError) -> Vec<u8> {
 
 /// Returns the bytes of what a program is notified of.
 pub(crate) fn event(command: &Command, version: u16) -> Vec<u8> {
+    request(NO_ANSWER, command, version)
+}
+
+/// Returns the bytes of a request to another server, which is answered by its number.
+pub(crate) fn request(tag: u32, command: &Command, version: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
-    written(encode_command_message(&mut bytes, NO_ANSWER, command, version));
+    written(encode_command_message(&mut bytes, tag, command, version));
     bytes
+}
+
+/// Reads the head of what another server sends: its command, its number, and the values after
+/// them, which are whole; `None` if it has none.
+pub(crate) fn reply_head(packet: &[u8]) -> Option<(u32, u32, &[u8])> {
+    let (command, tag) = tagstruct::check(packet)?;
+    Some((command, tag, packet.get(tagstruct::HEAD_BYTES..)?))
 }
 
 /// Only a writer could fail, and a vector takes everything.

@@ -6,6 +6,8 @@
 /// Most channels of a map and of volumes.
 const MAX_CHANNELS: u8 = 32;
 const MICROSECONDS: u32 = 1_000_000;
+/// Bytes of a packet's command and number.
+pub(super) const HEAD_BYTES: usize = 10;
 
 /// Returns the packet's command and the number by which it is answered; `None` if it has none, or
 /// values that are cut short or impossible.

@@ -118,7 +118,7 @@ fn modules_are_limited() {
 }
 
 #[test]
-fn a_program_over_the_network_opens_no_file_and_no_further_way_in() {
+fn a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out() {
     let mut scene = Scene::new();
     let module = Way::Module { module: 9, is_open: true };
     let program = scene.front_end.connected(Origin { account: 9, way: module }).expect("room");
@@ -128,6 +128,9 @@ fn a_program_over_the_network_opens_no_file_and_no_further_way_in() {
         ("module-pipe-sink", "file=/tmp/f"),
         ("module-pipe-source", "file=/tmp/f"),
         ("module-native-protocol-tcp", "auth-anonymous=1"),
+        ("module-simple-protocol-tcp", ""),
+        ("module-tunnel-sink", "server=tcp:one"),
+        ("module-tunnel-source", "server=tcp:one cookie=/etc/secret"),
     ] {
         assert_eq!(scene.load_named(program, name, arguments), Err(FAILED), "{name}");
         assert!(scene.reported()[0].contains("over the network"), "{name}");

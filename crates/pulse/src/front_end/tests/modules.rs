@@ -114,7 +114,7 @@ fn a_loopback_is_there_once_its_process_passes_frames_on() {
     assert_eq!(scene.events(mixer), [event(EventType::Removed)]);
     // What is said of it later is about nothing.
     scene.front_end.link_has_begun(1, Ok(()), 0);
-    scene.front_end.link_has_ended(1, 0);
+    scene.front_end.link_has_ended(1, None, 0);
     assert!(scene.events(mixer).is_empty() && scene.reported().is_empty());
 }
 
@@ -174,11 +174,11 @@ fn a_combined_sink_goes_on_with_the_sinks_that_are_left() {
     let slaves = "slaves=one,two sink_name=all";
     let index = scene.load_named(client, "module-combine-sink", slaves).expect("loaded");
     scene.front_end.devices_mut().remove("one");
-    scene.front_end.link_has_ended(index, 0);
+    scene.front_end.link_has_ended(index, None, 0);
     assert_eq!(scene.loopback(index).to, [(Some("two".into()), stereo())]);
     assert!(scene.sink_named(client, "all").is_some());
     scene.front_end.devices_mut().remove("two");
-    scene.front_end.link_has_ended(index, 0);
+    scene.front_end.link_has_ended(index, None, 0);
     assert!(scene.sink_named(client, "all").is_none(), "none is left");
     assert!(scene.links().is_empty() && scene.module_names(client).is_empty());
 }
@@ -288,7 +288,7 @@ fn a_module_whose_process_has_ended_is_unloaded_with_its_device() {
     let mut scene = Scene::new();
     let client = scene.admitted();
     let index = scene.load_named(client, "module-remap-sink", "sink_name=r").expect("loaded");
-    scene.front_end.link_has_ended(index, 0);
+    scene.front_end.link_has_ended(index, None, 0);
     assert_eq!(scene.module_names(client), Vec::<String>::new());
     assert!(scene.sink_named(client, "r").is_none());
     assert!(scene.reported()[0].starts_with("unloads 'module-remap-sink sink_name=r'"));
@@ -419,12 +419,12 @@ fn a_loopback_follows_the_default_that_it_does_not_name() {
     }
     // The end of its process is noticed before that of the device.
     scene.front_end.devices_mut().remove("two");
-    scene.front_end.link_has_ended(follows, 0);
+    scene.front_end.link_has_ended(follows, None, 0);
     assert_eq!(to(&mut scene, follows), None);
     assert_eq!(scene.module_names(client).len(), 3, "a null sink, and both loopbacks");
     scene.front_end.link_has_begun(follows, Err("there is no such device".into()), 0);
-    scene.front_end.link_has_ended(follows, 0);
+    scene.front_end.link_has_ended(follows, None, 0);
     assert_eq!(scene.module_names(client).len(), 2, "it could not follow");
-    scene.front_end.link_has_ended(stays, 0);
+    scene.front_end.link_has_ended(stays, None, 0);
     assert_eq!(scene.module_names(client), ["module-null-sink"]);
 }

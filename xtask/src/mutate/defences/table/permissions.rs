@@ -68,7 +68,13 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "modules.files_for_the_network",
         Replace("kind.reaches_outside()", "false"),
         "consort-pulse",
-        "front_end::tests::module_policies::a_program_over_the_network_opens_no_file_and_no_further_way_in",
+        "front_end::tests::module_policies::a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out",
+    ),
+    process(
+        "simple.any_number_of_connections",
+        Replace("connected.load(Ordering::Relaxed) >= MAX_CONNECTIONS", "false"),
+        "pulse",
+        "tunnels::sockets_of_raw_samples_are_few_and_end_with_their_module",
     ),
     process(
         "run_server.page_past_policy",

@@ -1,0 +1,9 @@
+//! Another server of PulseAudio's protocol, with this process as its program: what tunnels connect
+//! to. Everything that it sends is checked in [`incoming`], as what programs send is.
+
+mod address;
+mod connection;
+mod incoming;
+
+pub use connection::{RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter, play, record};
+pub use incoming::{RemoteEvent, RemoteTiming};
