@@ -1,5 +1,6 @@
 //! The loop of a device that plays: when it wakes, what it renders, how far ahead.
 
+use crate::boxes::Boxes;
 use crate::card::{Card, CardPosition};
 use crate::history::FrameHistory;
 use crate::lead::Lead;
@@ -49,7 +50,7 @@ pub struct DeviceShape {
 /// the returned time, or until it is called because of a wish, a stream or the graph.
 #[derive(Debug)]
 pub struct DeviceLoop<M, R> {
-    streams: Vec<Option<Box<Stream<M>>>>,
+    streams: Boxes<Stream<M>>,
     recorders: Recorders<R>,
     graph: FrameHistory,
     /// Frames of the graph's cycles. `None`: it plays no further.
@@ -91,7 +92,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let mut scratch = vec![1.0; PIECE_FRAMES];
         scratch.fill(0.0);
         Self {
-            streams: (0..shape.streams).map(|_| None).collect(),
+            streams: Boxes::new(shape.streams),
             recorders: Recorders::new(shape.streams),
             graph: FrameHistory::new(shape.channels, shape.graph_frames),
             cycle_frames: None,
@@ -114,18 +115,12 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         }
     }
 
-    /// Adds a stream and returns its index. Thread: cycle.
+    /// Adds a stream. Thread: cycle.
     ///
     /// # Errors
     /// Returns the stream if the device is full.
-    pub fn add(&mut self, stream: Box<Stream<M>>) -> Result<usize, Box<Stream<M>>> {
-        match self.streams.iter().position(Option::is_none) {
-            Some(place) => {
-                self.streams[place] = Some(stream);
-                Ok(place)
-            }
-            None => Err(stream),
-        }
+    pub fn add(&mut self, stream: Box<Stream<M>>) -> Result<(), Box<Stream<M>>> {
+        self.streams.add(stream)
     }
 
     /// Returns the record streams.
@@ -153,7 +148,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
 
     /// Returns the streams. Thread: cycle.
     pub fn streams(&self) -> impl Iterator<Item = &Stream<M>> {
-        self.streams.iter().flatten().map(Box::as_ref)
+        self.streams.iter()
     }
 
     /// Returns the device frame after the last one that was rendered. Thread: cycle.
@@ -226,7 +221,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     pub fn feed_graph(&mut self, frames: usize) {
         self.cycle_played = self.played;
         let first = self.graph.end();
-        for stream in self.streams.iter_mut().flatten() {
+        for stream in self.streams.iter_mut() {
             stream.feed_graph(first, frames, &mut self.fed, &mut self.scratch);
         }
     }
@@ -242,19 +237,19 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
 
     /// Returns the streams' memories. Thread: cycle.
     pub fn memories_mut(&mut self) -> impl Iterator<Item = &mut M> {
-        self.streams.iter_mut().flatten().map(|stream| stream.memory_mut())
+        self.streams.iter_mut().map(|stream| stream.memory_mut())
     }
 
     /// Ends the streams of `which`: they fade out, and obey no more wishes. Thread: cycle.
     pub fn close(&mut self, which: impl Fn(&M) -> bool) {
-        let streams = self.streams.iter_mut().flatten();
+        let streams = self.streams.iter_mut();
         streams.filter(|stream| which(stream.memory())).for_each(|stream| stream.close());
     }
 
     /// Has one channel of the streams of `which` heard on these channels of the device: what is
     /// queued is rendered again at the next wake-up. Thread: cycle.
     pub fn route(&mut self, which: impl Fn(&M) -> bool, channel: usize, to: ChannelSet) {
-        let streams = self.streams.iter_mut().flatten();
+        let streams = self.streams.iter_mut();
         let routed = streams.filter(|stream| which(stream.memory()));
         routed.for_each(|stream| stream.route(channel, to));
     }
@@ -263,13 +258,13 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// wake-up. It is to be dropped elsewhere. Thread: cycle.
     pub fn take_closed(&mut self) -> Option<Box<Stream<M>>> {
         let played = self.played;
-        self.streams.iter_mut().find_map(|place| place.take_if(|stream| stream.is_over(played)))
+        self.streams.take(|stream| stream.is_over(played))
     }
 
     /// Cuts a stream off and returns it, for a device that ends. It is to be dropped elsewhere.
     /// Thread: cycle.
     pub fn take_any(&mut self) -> Option<Box<Stream<M>>> {
-        self.streams.iter_mut().find_map(Option::take)
+        self.streams.take(|_| true)
     }
 
     /// Stops the card, wherever it is. Thread: cycle.
@@ -295,13 +290,12 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let wants_change = self
             .streams
             .iter_mut()
-            .flatten()
             .fold(is_moved || begins_to_keep, |any, stream| stream.look() | any);
         if wants_change {
             self.take_back(position, card);
             self.volume.follow(self.wanted_volume, self.rendered);
             self.changed = self.changed.max(self.rendered);
-            self.streams.iter_mut().flatten().for_each(|stream| stream.change(self.rendered));
+            self.streams.iter_mut().for_each(|stream| stream.change(self.rendered));
             self.render_from_changes();
             self.changed_ns = Some(now_ns);
         }
@@ -363,7 +357,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let next = position.played + u64::from(card.safety_frames());
         self.lost_frames += next - self.rendered;
         let from = self.rendered;
-        self.streams.iter_mut().flatten().for_each(|stream| stream.skip(from, next));
+        self.streams.iter_mut().for_each(|stream| stream.skip(from, next));
         self.rendered = next;
     }
 
@@ -420,7 +414,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             let left = usize::try_from(target - self.rendered).unwrap_or(PIECE_FRAMES);
             self.planes.silence(piece.min(left));
             self.graph.render(self.rendered, &mut self.planes);
-            for stream in self.streams.iter_mut().flatten() {
+            for stream in self.streams.iter_mut() {
                 stream.render(self.rendered, &mut self.planes, &mut self.scratch);
             }
             self.volume.scale(self.rendered, &mut self.planes);
@@ -488,7 +482,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             interval_frames,
             interval_ns,
         };
-        self.streams.iter_mut().flatten().for_each(|stream| stream.publish(heard));
+        self.streams.iter_mut().for_each(|stream| stream.publish(heard));
         self.recorders.publish(heard);
     }
 

@@ -10,6 +10,7 @@
 //! allocate says so.
 #![forbid(unsafe_code)]
 
+mod boxes;
 mod card;
 mod device_loop;
 mod gains;

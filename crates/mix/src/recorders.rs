@@ -1,5 +1,6 @@
 //! The record streams of a device, and what it keeps for them.
 
+use crate::boxes::Boxes;
 use crate::history::FrameHistory;
 use crate::memory::RecordMemory;
 use crate::planes::Planes;
@@ -9,7 +10,7 @@ use crate::stream::Heard;
 /// The record streams of a device. Belongs to the device's thread.
 #[derive(Debug)]
 pub struct Recorders<R> {
-    recorders: Vec<Option<Box<Recorder<R>>>>,
+    recorders: Boxes<Recorder<R>>,
     /// What leaves the device, for streams that monitor it.
     monitor: Option<Box<FrameHistory>>,
     /// A stream monitors, so what leaves the device is kept.
@@ -19,22 +20,15 @@ pub struct Recorders<R> {
 impl<R: RecordMemory> Recorders<R> {
     /// Returns room for `recorders` of them. Not for a device's thread.
     pub(crate) fn new(recorders: usize) -> Self {
-        let recorders = (0..recorders).map(|_| None).collect();
-        Self { recorders, monitor: None, keeps: false }
+        Self { recorders: Boxes::new(recorders), monitor: None, keeps: false }
     }
 
-    /// Adds a record stream and returns its index. Thread: cycle.
+    /// Adds a record stream. Thread: cycle.
     ///
     /// # Errors
     /// Returns the stream if the device is full.
-    pub fn add(&mut self, recorder: Box<Recorder<R>>) -> Result<usize, Box<Recorder<R>>> {
-        match self.recorders.iter().position(Option::is_none) {
-            Some(place) => {
-                self.recorders[place] = Some(recorder);
-                Ok(place)
-            }
-            None => Err(recorder),
-        }
+    pub fn add(&mut self, recorder: Box<Recorder<R>>) -> Result<(), Box<Recorder<R>>> {
+        self.recorders.add(recorder)
     }
 
     /// Gives it room to keep what leaves the device, for as long as the device exists: streams that
@@ -47,7 +41,7 @@ impl<R: RecordMemory> Recorders<R> {
     /// Has the graph's cycles bring the frames of the streams of `which`, and of no others. Thread:
     /// cycle.
     pub fn feed(&mut self, which: impl Fn(&R) -> bool) {
-        for recorder in self.recorders.iter_mut().flatten() {
+        for recorder in self.recorders.iter_mut() {
             recorder.set_fed(which(recorder.memory()));
         }
     }
@@ -66,31 +60,30 @@ impl<R: RecordMemory> Recorders<R> {
         samples: &mut [f32],
         mut bring: impl FnMut(&R, usize, &mut [f32]),
     ) {
-        let recorders = self.recorders.iter_mut().flatten();
-        for recorder in recorders.filter(|recorder| recorder.is_fed()) {
+        for recorder in self.recorders.iter_mut().filter(|recorder| recorder.is_fed()) {
             recorder.record_cycle(end, slack, samples, &mut bring);
         }
     }
 
     /// Ends the streams of `which`. Thread: cycle.
     pub fn close(&mut self, which: impl Fn(&R) -> bool) {
-        let recorders = self.recorders.iter_mut().flatten();
+        let recorders = self.recorders.iter_mut();
         recorders.filter(|recorder| which(recorder.memory())).for_each(|recorder| recorder.close());
     }
 
     /// Returns a stream that has been [closed](Self::close). It is to be dropped elsewhere. Thread:
     /// cycle.
     pub fn take_closed(&mut self) -> Option<Box<Recorder<R>>> {
-        self.recorders.iter_mut().find_map(|place| place.take_if(|recorder| recorder.is_closed()))
+        self.recorders.take(Recorder::is_closed)
     }
 
     /// Returns a stream, for a device that ends. It is to be dropped elsewhere. Thread: cycle.
     pub fn take_any(&mut self) -> Option<Box<Recorder<R>>> {
-        self.recorders.iter_mut().find_map(Option::take)
+        self.recorders.take(|_| true)
     }
 
     fn iter(&self) -> impl Iterator<Item = &Recorder<R>> {
-        self.recorders.iter().flatten().map(Box::as_ref)
+        self.recorders.iter()
     }
 
     /// Returns whether the device runs for one of them. Thread: cycle.
@@ -106,7 +99,7 @@ impl<R: RecordMemory> Recorders<R> {
     /// Records what was heard before device frame `played`, at most `most` frames. Thread: cycle.
     pub(crate) fn record(&mut self, played: u64, most: u64, mut work: Workspace<'_>) {
         let Self { recorders, monitor, .. } = self;
-        for recorder in recorders.iter_mut().flatten().filter(|recorder| !recorder.is_fed()) {
+        for recorder in recorders.iter_mut().filter(|recorder| !recorder.is_fed()) {
             let kept = monitor.as_deref().filter(|_| recorder.is_monitor());
             recorder.record(played, most, kept, &mut work);
         }
@@ -115,7 +108,7 @@ impl<R: RecordMemory> Recorders<R> {
     /// Looks at their wishes; returns whether the first of them is to monitor, so that what leaves
     /// the device has to be rendered again, and kept. Thread: cycle.
     pub(crate) fn begin_to_keep(&mut self) -> bool {
-        let recorders = self.recorders.iter_mut().flatten();
+        let recorders = self.recorders.iter_mut();
         recorders.fold(false, |any, recorder| recorder.look() | any) && !self.keeps
     }
 
@@ -127,7 +120,7 @@ impl<R: RecordMemory> Recorders<R> {
             monitor.restart(rendered);
         }
         let kept = self.monitor.as_deref().map_or(rendered, FrameHistory::begin);
-        for recorder in self.recorders.iter_mut().flatten() {
+        for recorder in self.recorders.iter_mut() {
             let first = if recorder.is_monitor() { kept.max(played) } else { played };
             recorder.obey(first, played);
         }
@@ -146,6 +139,6 @@ impl<R: RecordMemory> Recorders<R> {
 
     /// Publishes what was heard when. Thread: cycle.
     pub(crate) fn publish(&mut self, heard: Heard) {
-        self.recorders.iter_mut().flatten().for_each(|recorder| recorder.publish(heard));
+        self.recorders.iter_mut().for_each(|recorder| recorder.publish(heard));
     }
 }
