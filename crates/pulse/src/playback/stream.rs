@@ -87,6 +87,10 @@ pub(crate) struct Playback<O> {
     sent: VecDeque<u8>,
     /// Bytes that have no room in the ring yet.
     backlog: VecDeque<u8>,
+    /// Bytes from the write index on that were written before its program went back.
+    replaced: VecDeque<u8>,
+    /// Until when what was written again into the ring counts.
+    rewritten_until_ns: u64,
     write_index: i64,
     heard: HeardBytes,
     /// Bytes that were requested and have not come; below 0 if more has come. Programs count the
@@ -148,6 +152,8 @@ impl<O: Output> Playback<O> {
             attributes,
             sent: VecDeque::new(),
             backlog: VecDeque::new(),
+            replaced: VecDeque::new(),
+            rewritten_until_ns: 0,
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
             requested: attributes.target_length.into(),
@@ -283,6 +289,7 @@ impl<O: Output> Playback<O> {
         self.converter = converter;
         // They cannot be converted again together with what follows.
         self.sent.clear();
+        self.replaced.clear();
         self.begin_segment();
         Ok(())
     }

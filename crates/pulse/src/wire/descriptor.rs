@@ -29,6 +29,8 @@ pub(crate) enum Seek {
     Absolute(i64),
     /// From what is heard.
     OnRead(i64),
+    /// From the end of all that was written.
+    OnEnd(i64),
 }
 
 /// What follows a descriptor.
@@ -82,9 +84,10 @@ impl Descriptor {
         }
         let seek = match flags & SEEK {
             // There is no end but that of what was written last.
-            0 | 3 => Seek::Relative(offset),
+            0 => Seek::Relative(offset),
             1 => Seek::Absolute(offset),
             2 => Seek::OnRead(offset),
+            3 => Seek::OnEnd(offset),
             _ => return None,
         };
         let content = match (channel, flags & MEMORY, flags & WRITABLE) {
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(samples(0, 0), content(Seek::Relative(0)));
         assert_eq!(samples(1, 1 << 40), content(Seek::Absolute(1 << 40)));
         assert_eq!(samples(2, -8), content(Seek::OnRead(-8)));
-        assert_eq!(samples(3, 8), content(Seek::Relative(8)));
+        assert_eq!(samples(3, 8), content(Seek::OnEnd(8)));
         assert_eq!(samples(4, 0), None);
         let packet = Descriptor { length: 10, content: Content::Packet };
         assert_eq!(Descriptor::read(&bytes([10, u32::MAX, 0, 0, 0])), Some(packet));

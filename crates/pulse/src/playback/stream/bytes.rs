@@ -1,5 +1,7 @@
 //! A program's bytes on their way into the ring.
 
+use std::collections::VecDeque;
+
 use client::stream::Wish;
 
 use super::{Notice, Playback};
@@ -8,11 +10,22 @@ use crate::wire::Seek;
 
 /// Bytes that are converted at once.
 const PIECE_BYTES: usize = 4096;
+/// How long after a wish the device goes on elsewhere in the ring, about, ns: it does so within 10
+/// ms.
+const OBEYED_NS: u64 = 5_000_000;
+/// The part of the time of what is written again after which as much may be written again.
+/// Converting it takes much less; a program that goes back with every byte would hold up all
+/// others.
+const REWRITING_PART: u64 = 8;
+/// How much of that time may be ahead, ns: that of two seconds.
+const REWRITING_AHEAD_NS: u64 = 2_000_000_000 / REWRITING_PART;
 
 impl<O: Output> Playback<O> {
     /// Takes bytes of the program.
     pub fn write(&mut self, seek: Seek, bytes: &[u8], now_ns: u64) {
-        self.requested = self.requested.saturating_sub(bytes.len() as i64);
+        // Programs count the offset as well.
+        let moved = if let Seek::Relative(offset) = seek { offset } else { 0 };
+        self.requested = self.requested.saturating_sub(moved).saturating_sub(bytes.len() as i64);
         if self.requested <= 0 {
             self.answers.came(now_ns);
         }
@@ -37,6 +50,7 @@ impl<O: Output> Playback<O> {
             self.prebuffers = true;
             self.owes_started = true;
         }
+        self.replaced.clear();
         self.splice();
         self.update(now_ns);
     }
@@ -88,6 +102,7 @@ impl<O: Output> Playback<O> {
     }
 
     fn append(&mut self, bytes: &[u8]) {
+        self.replaced.drain(..bytes.len().min(self.replaced.len()));
         self.write_index = self.write_index.saturating_add(bytes.len() as i64);
         self.fill();
         // Mostly there is room for all of them.
@@ -101,32 +116,90 @@ impl<O: Output> Playback<O> {
             Seek::Relative(offset) => self.write_index.saturating_add(offset),
             Seek::Absolute(index) => index,
             Seek::OnRead(offset) => self.read_index(now_ns).saturating_add(offset),
+            Seek::OnEnd(offset) => {
+                self.write_index.saturating_add(self.replaced.len() as i64).saturating_add(offset)
+            }
         };
         let waits_from = self.write_index.saturating_sub(self.backlog.len() as i64);
         if to >= self.write_index {
             self.skip(to.abs_diff(self.write_index), now_ns);
         } else if to >= waits_from {
-            self.backlog.truncate(usize::try_from(to - waits_from).unwrap_or(0));
+            let kept = usize::try_from(to - waits_from).unwrap_or(0);
+            self.replace(kept, |playback| &mut playback.backlog);
             self.write_index = to;
         } else {
-            self.write_index = to;
-            self.last_heard = self.last_heard.min(to);
-            self.splice();
+            self.go_back(to, now_ns);
         }
     }
 
-    /// Writes silence up to a byte that is further on.
+    /// Goes on being written at a byte that is in the ring already. What is to be heard before it
+    /// is written again: the ring cannot be changed where the device may have read it.
+    fn go_back(&mut self, to: i64, now_ns: u64) {
+        self.forget_heard(now_ns);
+        let mut unheard = std::mem::take(&mut self.sent);
+        unheard.append(&mut self.backlog);
+        let begin = self.write_index.saturating_sub(unheard.len() as i64);
+        let first = begin.max(self.index_when_obeyed(now_ns));
+        // MUTATION: go_back.without_limit
+        let is_too_often = now_ns + REWRITING_AHEAD_NS < self.rewritten_until_ns;
+        if to < first || is_too_often {
+            self.replaced.clear();
+            self.write_index = to;
+            self.last_heard = self.last_heard.min(to);
+            self.splice();
+            return;
+        }
+        let place = |index: i64| usize::try_from(index - begin).unwrap_or(0).min(unheard.len());
+        let (from, kept) = (place(first), place(to));
+        // Bytes are copied as well, which takes less than to convert them.
+        let cost = kept.saturating_sub(from).max(unheard.len() / REWRITING_PART as usize);
+        let again_ns = self.pace().us(cost as u64) * 1000 / REWRITING_PART;
+        self.rewritten_until_ns = self.rewritten_until_ns.max(now_ns).saturating_add(again_ns);
+        self.backlog = unheard;
+        self.replace(kept, |playback| &mut playback.backlog);
+        let before: Vec<u8> = self.backlog.drain(..).skip(from).collect();
+        let replaced = std::mem::take(&mut self.replaced);
+        self.write_index = first;
+        self.splice();
+        self.append(&before);
+        self.replaced = replaced;
+    }
+
+    /// Returns the byte at which the device stops playing what it plays, once it is asked to go on
+    /// elsewhere.
+    fn index_when_obeyed(&mut self, now_ns: u64) -> i64 {
+        let plays = self.runs && self.begins_at.is_none();
+        let obeyed_ns = if plays { now_ns + OBEYED_NS } else { now_ns };
+        let position = self.heard_position(obeyed_ns);
+        let index = self.heard.index(position);
+        index - index % i64::from(self.pace().frame_bytes)
+    }
+
+    /// Takes the bytes from `kept` on out of a queue whose end is the end of what was written. They
+    /// are heard all the same if the program seeks beyond them.
+    fn replace(&mut self, kept: usize, queue: impl FnOnce(&mut Self) -> &mut VecDeque<u8>) {
+        let mut replaced = queue(self).split_off(kept);
+        replaced.append(&mut self.replaced);
+        self.replaced = replaced;
+    }
+
+    /// Leaves what was written up to a byte that is further on, and writes silence where nothing
+    /// was.
     fn skip(&mut self, bytes: u64, now_ns: u64) {
         let most = u64::from(self.attributes.max_length).saturating_sub(self.queued(now_ns));
-        if bytes > most {
+        if bytes > most.max(self.replaced.len() as u64) {
             self.notices.push(Notice::Overflow);
             return;
         }
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        let left: Vec<u8> = self.replaced.iter().copied().take(bytes).collect();
         let mut silence = Vec::new();
         convert::Encoder::new(self.program.format, 1)
             .push(&[&[0.0]], |sample| silence.extend_from_slice(sample));
-        let silence: Vec<u8> = silence.into_iter().cycle().take(bytes as usize).collect();
-        self.append(&silence);
+        let silence = silence.into_iter().cycle().skip(left.len());
+        let missing = bytes - left.len();
+        let all: Vec<u8> = left.into_iter().chain(silence.take(missing)).collect();
+        self.append(&all);
     }
 
     /// Goes on in the ring with what comes next, instead of what was written.

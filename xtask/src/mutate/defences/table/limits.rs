@@ -178,6 +178,13 @@ pub(super) const LIMITS: &[Defence] = &[
         "memory::what_is_no_memory_ends_its_connection_alone",
     ),
     unit(
+        "go_back.without_limit",
+        Replace("now_ns + REWRITING_AHEAD_NS < self.rewritten_until_ns", "false"),
+        PULSE,
+        "playback::stream::tests::indices::a_program_that_goes_back_with_every_byte_has_its_\
+         buffer_converted_now_and_then",
+    ),
+    unit(
         "packet.answers_without_limit",
         Replace("known.answered_bytes > super::MAX_ANSWERED_BYTES", "false"),
         PULSE,

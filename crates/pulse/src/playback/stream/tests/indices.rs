@@ -62,6 +62,68 @@ fn a_gap_is_silence_and_what_is_written_back_is_replaced() {
     assert_eq!(numbers(&playback, 11), [31, 32]);
 }
 
+/// Plays what [`Card`] has heard of samples that are numbered, as runs of consecutive ones: the
+/// first of each, and how many.
+fn runs(samples: &[i32]) -> Vec<(i32, usize)> {
+    let mut runs: Vec<(i32, usize)> = Vec::new();
+    for sample in samples {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count as i32 == *sample => *count += 1,
+            _ => runs.push((*sample, 1)),
+        }
+    }
+    runs
+}
+
+#[test]
+fn what_is_written_back_is_heard_in_its_place_and_what_is_left_of_the_rest_after_it() {
+    let mut playback = playback(1000);
+    playback.put(&bytes(0, 24_000));
+    playback.pass(SECOND_NS / 10);
+    let now_ns = playback.output.now_ns;
+    // 10 ms are written again at 0.3 s, of which 0.1 s are heard.
+    let back = Seek::Absolute(2 * 14_400);
+    playback.write(back, &bytes(26_000, 480), now_ns);
+    assert_eq!(playback.times(now_ns).write_index, 2 * 14_880);
+    playback.write(Seek::OnEnd(0), &bytes(24_000, 1000), now_ns);
+    // What was heard meanwhile is not written again.
+    let again = numbers(&playback, 24_000);
+    let obeyed = runs(&again)[0].0;
+    assert!((4800..=4800 + 480).contains(&obeyed), "{obeyed}");
+    let until = 14_401 - obeyed;
+    let expected = [(obeyed, until as usize), (26_001, 480), (14_881, 10_120)];
+    assert_eq!(runs(&again), expected);
+}
+
+#[test]
+fn a_program_that_goes_back_with_every_byte_has_its_buffer_converted_now_and_then() {
+    let mut playback = playback(1000);
+    playback.put(&bytes(0, 48_000));
+    playback.pass(SECOND_NS / 10);
+    let now_ns = playback.output.now_ns;
+    for _ in 0..1000 {
+        playback.write(Seek::Relative(-2), &bytes(0, 1), now_ns);
+    }
+    assert!(playback.output.written() < 5 * 48_000, "{}", playback.output.written());
+    playback.put(&bytes(0, 24_000));
+    playback.pass(SECOND_NS / 2);
+    // A while later.
+    let (now_ns, written) = (playback.output.now_ns, playback.output.written());
+    playback.write(Seek::Relative(-2), &bytes(0, 1), now_ns);
+    assert!(playback.output.written() > written + 1000);
+}
+
+#[test]
+fn what_is_written_over_what_is_heard_already_is_heard_at_once() {
+    let mut playback = playback(1000);
+    playback.put(&bytes(0, 24_000));
+    playback.pass(SECOND_NS / 10);
+    let now_ns = playback.output.now_ns;
+    playback.write(Seek::Absolute(2 * 1000), &bytes(26_000, 480), now_ns);
+    playback.write(Seek::Relative(2), &bytes(27_000, 1), now_ns);
+    assert_eq!(runs(&numbers(&playback, 24_000)), [(26_001, 480), (0, 1), (27_001, 1)]);
+}
+
 #[test]
 fn bytes_beyond_the_limit_are_refused() {
     let mut playback = playback(DEFAULT_PREBUFFER);
@@ -107,6 +169,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => Just(Seek::Relative(0)),
         1 => (-9000..9000_i64).prop_map(Seek::Relative),
         1 => (-9000..90_000_i64).prop_map(Seek::OnRead),
+        1 => (-9000..9000_i64).prop_map(Seek::OnEnd),
     ];
     let step = prop_oneof![
         6 => (seek, 0..60_000_usize).prop_map(|(seek, length)| Step::Write(seek, length)),
