@@ -30,7 +30,8 @@ const TAKEN: &str = "2026-08-21T08:28:40+0200";
 /// If a dependency breaks a rule of `deny.toml`.
 pub fn run() -> Result<()> {
     if !is_installed() {
-        cargo(&["install", "cargo-deny", "--locked", "--quiet", "--version", VERSION])?;
+        // It runs for seconds: an optimized build takes longer than it gains.
+        cargo(&["install", "cargo-deny", "--debug", "--locked", "--quiet", "--version", VERSION])?;
     }
     build_database().context("the database of advisories could not be built")?;
     cargo(&["fetch", "--locked", "--quiet"])?;

@@ -51,6 +51,9 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "share/fish/vendor_completions.d/consort.fish"),
 ];
 
+/// Names another profile than that of releases, which tests take: `trial` in Cargo.toml.
+pub(crate) const PROFILE: &str = "CONSORT_PROFILE";
+
 /// Builds, and lays everything out under the prefix.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let prefix = prefix(arguments)?;
@@ -95,7 +98,6 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
         .env("CARGO_TARGET_DIR", target().join("installed"))
         .args([
             "build",
-            "--release",
             "--locked",
             "--package",
             "consort",
@@ -103,6 +105,8 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
             "consort-libjack",
         ])
         .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
+        .arg("--profile")
+        .arg(std::env::var_os(PROFILE).unwrap_or_else(|| "release".into()))
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()

@@ -16,6 +16,7 @@ mod sanitize;
 mod soak;
 mod tarball;
 mod test;
+mod times;
 mod width;
 
 use std::process::{Command, ExitCode};

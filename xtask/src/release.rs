@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::command::root;
+use crate::command::{cargo, root};
 use crate::{bill, deb, deny, links, width};
 
 /// Where the packages and the bill of materials go.
@@ -32,7 +32,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let tag = format!("v{version}");
     let out = root().join(OUT);
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-    let checks: [Check<'_>; 7] = [
+    let checks: [Check<'_>; 8] = [
         ("CHANGELOG.md has a section of the version", &|| {
             check_changelog(&read("CHANGELOG.md")?, &version)
         }),
@@ -48,6 +48,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("packages", &|| {
             let packages = out.join("packages").to_string_lossy().into_owned();
             deb::run(&words(&[&["--out", &packages], compare].concat()))
+        }),
+        // Other test runs install what is built with less optimization.
+        ("what is installed works, as it is released", &|| {
+            let suites = ["--test", "installed", "--test", "packages"];
+            cargo(&[&["test", "--package", "consort-tests"][..], &suites].concat())
         }),
     ];
     let mut missing = 0;

@@ -1,32 +1,41 @@
 //! `cargo xtask test`: every check, in the order in which a failure is cheapest to find.
 
-use std::process::ExitCode;
-
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 
 use crate::command::{cargo, cargo_with};
+use crate::install;
+use crate::times::Times;
 
+mod beside;
 mod failures;
+mod programs;
 
-use failures::cargo_test;
+use programs::TestProgram;
 
-/// Runs all checks; stops at the first that fails, but runs all tests before it names those that
-/// failed. `arguments` go to the tests (a name, say).
+/// The profile of what is installed and packaged here; a release rehearsal tests releases.
+const TRIAL: &str = "trial";
+
+/// Runs all checks, and prints how long each took; stops at the first that fails, but runs all
+/// tests before it names those that failed. `arguments` go to the tests (a name, say).
 pub fn run(arguments: &[String]) -> Result<()> {
-    cargo(&["fmt", "--all", "--check"])?;
-    crate::width::run()?;
-    crate::links::run()?;
-    crate::deny::run()?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    cargo(&["build", "--workspace", "--quiet"])?;
-    tests(arguments)?;
-    ensure!(
-        crate::mutate::run(&["--short".into()])? == ExitCode::SUCCESS,
-        "a model misses what it is there for"
-    );
-    crate::sanitize::run()?;
-    crate::fuzz::run(&["--short".into()])?;
-    cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+    let mut times = Times::default();
+    let judgement = checks(arguments, &mut times);
+    println!("the longest steps:\n{}", times.summary());
+    judgement
+}
+
+fn checks(arguments: &[String], times: &mut Times) -> Result<()> {
+    times.step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
+    times.step("documents", || crate::width::run().and_then(|()| crate::links::run()))?;
+    times.step("clippy", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    })?;
+    times.step("documentation", || {
+        let strict = [("RUSTDOCFLAGS", "-D warnings")];
+        cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"], &strict)
+    })?;
+    let programs = times.step("build", programs::build)?;
+    tests(&programs, arguments, times)
 }
 
 /// Suites that wait for programs most of the time, and judge no cycle by the clock.
@@ -43,48 +52,89 @@ const PATIENT: [&str; 10] = [
     "web",
 ];
 
+/// Runs of programs of tests, and what failed in them.
+struct Runs<'a> {
+    /// What goes to each test.
+    arguments: &'a [String],
+    times: &'a mut Times,
+    failed: Vec<String>,
+}
+
+impl Runs<'_> {
+    /// Runs programs one after the other, each with so many tests at a time. What fails in them is
+    /// noted after `condition`.
+    fn run<'p>(
+        &mut self,
+        programs: impl Iterator<Item = &'p TestProgram>,
+        threads: u32,
+        environment: &[(&str, &str)],
+        condition: &str,
+    ) -> Result<()> {
+        let mut words = vec![format!("--test-threads={threads}")];
+        words.extend_from_slice(self.arguments);
+        // All of them have been built; nothing is built again for each.
+        let all = [("CONSORT_TESTS_ARE_BUILT", "1"), (install::PROFILE, TRIAL)];
+        let environment = [environment, &all].concat();
+        for program in programs {
+            let name = format!("{condition}{}", program.words);
+            let failed = self.times.step(&name, || program.run(&words, &environment))?;
+            self.failed.extend(failed.iter().map(|test| format!("{condition}{test}")));
+        }
+        Ok(())
+    }
+}
+
 /// Process-level tests share two processors with the servers that they start.
-fn tests(arguments: &[String]) -> Result<()> {
-    let (patient, others): (Vec<String>, Vec<String>) =
-        suites()?.into_iter().partition(|name| PATIENT.contains(&name.as_str()));
-    let units = ["--workspace", "--exclude", "consort-tests"].map(str::to_owned).to_vec();
+fn tests(programs: &[TestProgram], arguments: &[String], times: &mut Times) -> Result<()> {
     let not_run = crate::command::root().join("target/not-run.txt");
     let _ = std::fs::remove_file(&not_run);
-    let mut failed = Vec::new();
-    for (what, threads) in [(units, 2), (chosen(&patient), 4), (chosen(&others), 2)] {
-        let mut words = vec!["test", "--no-fail-fast"];
-        words.extend(what.iter().map(String::as_str));
-        let threads = format!("--test-threads={threads}");
-        words.extend(["--", &threads]);
-        words.extend(arguments.iter().map(String::as_str));
-        // What failed for one person fails for all: `cargo test` alone looks at new cases each
-        // time.
-        let path = not_run.to_string_lossy();
-        let environment = [("PROPTEST_RNG_SEED", "20261121"), ("CONSORT_NOT_RUN", &*path)];
-        failed.extend(cargo_test(&words, &environment)?);
+    let path = not_run.to_string_lossy();
+    // What failed for one person fails for all: `cargo test` alone looks at new cases each time.
+    let environment = [("PROPTEST_RNG_SEED", "20261121"), ("CONSORT_NOT_RUN", &*path)];
+    let among = |list: &'static [&str]| {
+        move |program: &&TestProgram| program.suite.as_deref().is_some_and(|it| list.contains(&it))
+    };
+    let (suites, units): (Vec<_>, Vec<_>) =
+        programs.iter().partition(|program| program.suite.is_some());
+    let (patient, others): (Vec<_>, Vec<_>) = suites.into_iter().partition(among(&PATIENT));
+
+    let mut runs = Runs { arguments, times, failed: Vec::new() };
+    let beside = beside::start();
+    runs.run(units.into_iter(), 2, &environment, "")?;
+    examples_in_documentation(&mut runs);
+    runs.run(patient.into_iter(), 4, &environment, "")?;
+    let ended = runs.times.step("wait for what runs beside the tests", || beside.join());
+    for task in
+        ended.map_err(|_| anyhow!("the thread of the tasks beside the tests panicked"))??
+    {
+        runs.times.add(&task.words, task.took);
+        runs.failed.extend((!task.is_good).then_some(task.words));
     }
+    runs.run(others.into_iter(), 2, &environment, "")?;
     if arguments.is_empty() {
-        failed.extend(near_the_ends_of_counters()?);
+        let wrapping = [("CONSORT_COUNTERS_NEAR_END", "2")];
+        let condition = "with counters near their ends: ";
+        runs.run(programs.iter().filter(among(&AT_WRAPS)), 2, &wrapping, condition)?;
     }
     let not_run = report_not_run(&std::fs::read_to_string(&not_run).unwrap_or_default());
     // These are the last lines of all: of a long log, CI keeps the end.
-    let names: String = failed.iter().map(|name| format!("\n  {name}")).collect();
-    ensure!(failed.is_empty(), "{} tests failed:{names}", failed.len());
+    let names: String = runs.failed.iter().map(|name| format!("\n  {name}")).collect();
+    ensure!(runs.failed.is_empty(), "{} tests failed:{names}", runs.failed.len());
     not_run
 }
 
-/// Suites whose servers wrap their counters in a short run; all others do so too with the variable.
-const AT_WRAPS: [&str; 3] = ["driver", "timing", "transport"];
-
-/// Runs tests on servers whose cycle number and frame clock wrap after two seconds; returns those
-/// that failed.
-fn near_the_ends_of_counters() -> Result<Vec<String>> {
-    let suites = chosen(&AT_WRAPS.map(str::to_owned));
-    let words = ["test", "--no-fail-fast"].into_iter().chain(suites.iter().map(String::as_str));
-    let words: Vec<&str> = words.chain(["--", "--test-threads=2"]).collect();
-    let wrapping = cargo_test(&words, &[("CONSORT_COUNTERS_NEAR_END", "2")])?.into_iter();
-    Ok(wrapping.map(|name| format!("with counters near their ends: {name}")).collect())
+/// Runs the examples in the documentation, which only cargo can build.
+fn examples_in_documentation(runs: &mut Runs<'_>) {
+    let mut words = vec!["test", "--workspace", "--doc", "--quiet", "--"];
+    words.extend(runs.arguments.iter().map(String::as_str));
+    if runs.times.step("examples in the documentation", || cargo(&words)).is_err() {
+        runs.failed.push("cargo test --workspace --doc".to_owned());
+    }
 }
+
+/// Suites that also run on servers whose cycle number and frame clock wrap after two seconds, which
+/// a variable asks for. All others could.
+const AT_WRAPS: [&str; 3] = ["driver", "timing", "transport"];
 
 /// Tests that need a machine of another kind: CI's is virtual, and may not move interrupts, or boot
 /// another system in namespaces, and its Rust may have no standard library for 32 bits.
@@ -102,25 +152,6 @@ fn report_not_run(lines: &str) -> Result<()> {
     println!("{} tests were not run, {missing} of them unexpectedly", lines.lines().count());
     ensure!(missing == 0 || std::env::var_os("CI").is_none(), "CI must run all tests");
     Ok(())
-}
-
-/// The words that name suites of process-level tests, with what they have in common.
-fn chosen(suites: &[String]) -> Vec<String> {
-    let named = suites.iter().flat_map(|name| ["--test".to_owned(), name.clone()]);
-    ["--package", "consort-tests", "--lib"].map(str::to_owned).into_iter().chain(named).collect()
-}
-
-/// The suites of process-level tests: a folder with a `main.rs` each.
-fn suites() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in crate::command::root().join("tests").read_dir()? {
-        let path = entry?.path();
-        if path.join("main.rs").is_file() {
-            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the
