@@ -19,6 +19,7 @@ mod pactl;
 mod pages;
 mod players;
 mod playing;
+mod processing;
 mod programs;
 mod recording;
 mod resident;

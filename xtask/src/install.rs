@@ -96,14 +96,7 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
         .env("CARGO_ENCODED_RUSTFLAGS", flags()?)
         // Beside the other builds: cargo would build all of one kind again after one of the other.
         .env("CARGO_TARGET_DIR", target().join("installed"))
-        .args([
-            "build",
-            "--locked",
-            "--package",
-            "consort",
-            "--package",
-            "consort-libjack",
-        ])
+        .args(["build", "--locked", "--package", "consort", "--package", "consort-libjack"])
         .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
         .arg("--profile")
         .arg(std::env::var_os(PROFILE).unwrap_or_else(|| "release".into()))

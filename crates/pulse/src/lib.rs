@@ -25,6 +25,7 @@ mod fuzzing;
 mod input;
 mod output;
 mod playback;
+mod processing;
 mod recording;
 mod remote;
 mod service;

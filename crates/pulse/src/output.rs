@@ -8,6 +8,7 @@ use client::stream::{Gain, Schedule, Timing, Volume, Wish};
 use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
+use crate::processing::Processing;
 
 /// What streams are converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub(crate) struct NewNullDevice {
 pub(crate) enum NewLink {
     /// What is heard at one device is heard on others.
     Loopback(NewLoopback),
+    /// The same, after something has happened to it.
+    Processed(NewLoopback, Box<Processing>),
     /// What leaves a device is written to a FIFO.
     PipeSink(NewPipe),
     /// What comes out of a FIFO is played on a device.
@@ -66,9 +69,9 @@ impl NewLink {
     /// Returns the devices that it connects.
     pub fn devices(&self) -> Vec<Option<&str>> {
         match self {
-            Self::Loopback(NewLoopback { from, to, .. }) => {
-                let to = to.iter().map(|(device, _)| device.as_deref());
-                std::iter::once(from.device.as_deref()).chain(to).collect()
+            Self::Loopback(loopback) => loopback.devices().collect(),
+            Self::Processed(loopback, processing) => {
+                loopback.devices().chain(processing.devices()).collect()
             }
             Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
             Self::TunnelSink(tunnel) | Self::TunnelSource(tunnel) => vec![Some(&tunnel.device)],
@@ -101,6 +104,13 @@ pub(crate) struct NewLoopback {
     pub mixed: bool,
     /// From when a frame is heard there until it is heard here, ms.
     pub latency_ms: u32,
+}
+
+impl NewLoopback {
+    fn devices(&self) -> impl Iterator<Item = Option<&str>> {
+        let to = self.to.iter().map(|(device, _)| device.as_deref());
+        std::iter::once(self.from.device.as_deref()).chain(to)
+    }
 }
 
 /// Between a device and a FIFO.

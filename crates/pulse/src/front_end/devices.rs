@@ -102,7 +102,8 @@ impl<D: Devices> FrontEnd<D> {
                 self.notify(Facility::Sink, EventType::Removed, index);
             }
             if let Some(described) = sink.described {
-                self.device_of_module_has_gone(described.module);
+                let device = sink.device.unwrap_or_default();
+                self.device_of_module_has_gone(described.module, &device, now_ns);
             }
         }
     }

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     TunnelSink,
     TunnelSource,
     SimpleProtocolTcp,
+    LadspaSink,
+    EchoCancel,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -31,7 +33,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 16] = [
+const ALL: [Facts; 18] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -248,6 +250,53 @@ const ALL: [Facts; 16] = [
             "rate", "format", "channels", "sink", "source", "playback", "record", "port", "listen",
         ],
     },
+    Facts {
+        kind: Kind::LadspaSink,
+        name: c"module-ladspa-sink",
+        description: "A sink that is heard on another through a LADSPA plug-in",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "sink_input_properties",
+            "master",
+            "sink_master",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "plugin",
+            "label",
+            "control",
+            "input_ladspaport_map",
+            "output_ladspaport_map",
+            "autoloaded",
+        ],
+    },
+    Facts {
+        kind: Kind::EchoCancel,
+        name: c"module-echo-cancel",
+        description: "A source without the echo of a sink",
+        keys: &[
+            "source_name",
+            "source_properties",
+            "source_master",
+            "sink_name",
+            "sink_properties",
+            "sink_master",
+            "adjust_time",
+            "adjust_threshold",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "aec_method",
+            "aec_args",
+            "save_aec",
+            "autoloaded",
+            "use_volume_sharing",
+            "use_master_format",
+        ],
+    },
 ];
 
 impl Kind {
@@ -274,7 +323,7 @@ impl Kind {
         matches!(self, Self::AlwaysSink | Self::SwitchOnConnect | Self::SuspendOnIdle)
     }
 
-    /// Returns whether it opens something that is not sound: files, or a way in or out.
+    /// Returns whether it opens something that is not sound: files, code, or a way in or out.
     pub fn reaches_outside(self) -> bool {
         matches!(
             self,
@@ -284,6 +333,7 @@ impl Kind {
                 | Self::TunnelSink
                 | Self::TunnelSource
                 | Self::SimpleProtocolTcp
+                | Self::LadspaSink
         )
     }
 

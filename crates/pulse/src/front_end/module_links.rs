@@ -39,7 +39,13 @@ impl<D: Devices> FrontEnd<D> {
             // Another process has taken its place.
             return;
         }
-        self.module_fails(index, reason.unwrap_or("a device that it needs has gone"), now_ns);
+        let is_plug_in =
+            self.modules.get(index).is_some_and(|module| module.kind == Kind::LadspaSink);
+        let unknown = match is_plug_in {
+            true => "a device that it needs has gone, or its plug-in has crashed",
+            false => "a device that it needs has gone",
+        };
+        self.module_fails(index, reason.unwrap_or(unknown), now_ns);
     }
 
     fn link_of(&self, index: u32) -> Option<NewLink> {

@@ -21,12 +21,13 @@ use crate::output::{Devices, Heard, NewLink, NewListening, NewLoopback, NewPipe}
 /// link can have, and PulseAudio's default.
 const LATENCY_MS: std::ops::RangeInclusive<u32> = 20..=400;
 const DEFAULT_LATENCY_MS: u32 = 200;
-/// That of a remapped sink or source, of which nobody can ask for one.
-const REMAP_LATENCY_MS: u32 = 100;
+/// That of a sink or a source that changes what another one has, and of which nobody can ask for
+/// one.
+pub(super) const FILTER_LATENCY_MS: u32 = 100;
 /// Samples in a FIFO where no format is given, as in PulseAudio.
 const FIFO_FORMAT: &str = "s16le";
 /// What PulseAudio takes as a number of seconds, milliseconds or microseconds.
-const ANY: std::ops::RangeInclusive<u32> = 0..=u32::MAX;
+pub(super) const ANY: std::ops::RangeInclusive<u32> = 0..=u32::MAX;
 
 /// What a module needs.
 pub(super) struct Plan {
@@ -46,14 +47,14 @@ pub(super) struct PlannedDevice {
 }
 
 /// A sink or a source that a module names.
-struct Named {
-    heard: Heard,
-    name: String,
-    description: String,
-    rate_hz: u32,
-    map: ChannelMap,
+pub(super) struct Named {
+    pub heard: Heard,
+    pub name: String,
+    pub description: String,
+    pub rate_hz: u32,
+    pub map: ChannelMap,
     /// Until what is played there is heard, or since what is recorded there was, beside its device.
-    later_us: u64,
+    pub later_us: u64,
 }
 
 impl<D: Devices> FrontEnd<D> {
@@ -80,6 +81,8 @@ impl<D: Devices> FrontEnd<D> {
             Kind::TunnelSink => self.tunnel(tunnels::Direction::There, arguments),
             Kind::TunnelSource => self.tunnel(tunnels::Direction::Here, arguments),
             Kind::SimpleProtocolTcp => self.simple_protocol_tcp(arguments),
+            Kind::LadspaSink => self.ladspa_sink(arguments),
+            Kind::EchoCancel => self.echo_cancel(arguments),
         }
     }
 
@@ -202,7 +205,7 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described(&format!("Remapped {}", master.description), "filter");
         properties::set(&mut props, c"device.master_device", &master.name);
         arguments.add_properties("sink_properties", &mut props)?;
-        let later_us = u64::from(REMAP_LATENCY_MS) * 1000 + master.later_us;
+        let later_us = u64::from(FILTER_LATENCY_MS) * 1000 + master.later_us;
         let shown = Shown { props, map, face: Face::Sink, later_us };
         let link = move |device| {
             NewLink::Loopback(NewLoopback {
@@ -212,7 +215,7 @@ impl<D: Devices> FrontEnd<D> {
                 via: None,
                 to: vec![(master.heard.device, master.map)],
                 mixed,
-                latency_ms: REMAP_LATENCY_MS,
+                latency_ms: FILTER_LATENCY_MS,
             })
         };
         let device = PlannedDevice { name, rate_hz, shown };
@@ -227,7 +230,7 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described(&format!("Remapped {}", master.description), "filter");
         properties::set(&mut props, c"device.master_device", &master.name);
         arguments.add_properties("source_properties", &mut props)?;
-        let later_us = u64::from(REMAP_LATENCY_MS) * 1000 + master.later_us;
+        let later_us = u64::from(FILTER_LATENCY_MS) * 1000 + master.later_us;
         let shown = Shown { props, map, face: Face::Source, later_us };
         let link = move |device| {
             NewLink::Loopback(NewLoopback {
@@ -236,7 +239,7 @@ impl<D: Devices> FrontEnd<D> {
                 via: None,
                 to: vec![(Some(device), of_master)],
                 mixed,
-                latency_ms: REMAP_LATENCY_MS,
+                latency_ms: FILTER_LATENCY_MS,
             })
         };
         let device = PlannedDevice { name, rate_hz, shown };
@@ -293,7 +296,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns the sink of this name, or the default one.
-    fn named_sink(&self, name: Option<String>) -> Result<Named, String> {
+    pub(super) fn named_sink(&self, name: Option<String>) -> Result<Named, String> {
         let text = name.clone().and_then(|name| CString::new(name).ok());
         let index = self.find_sink(None, text.as_deref()).ok();
         let sink = index.and_then(|index| self.sinks.get(index)).map(named);
@@ -301,7 +304,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns the source of this name, or the default one.
-    fn named_source(&self, name: Option<String>) -> Result<Named, String> {
+    pub(super) fn named_source(&self, name: Option<String>) -> Result<Named, String> {
         let text = name.clone().and_then(|name| CString::new(name).ok());
         let missing = || format!("there is no source '{}'", name.clone().unwrap_or_default());
         let source = self.find_source(None, text.as_deref()).map_err(|_| missing())?;

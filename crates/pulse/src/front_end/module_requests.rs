@@ -82,9 +82,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn module_info(&self, index: u32, module: &Module) -> ModuleInfo {
-        let device = module.device.as_ref();
-        let sink = device.and_then(|device| self.sinks.of_device(Some(&device.name)));
-        let used = sink.map(|sink| self.streams_of(sink));
+        let sinks = module.devices().filter_map(|own| self.sinks.of_device(Some(&own.name)));
+        let used = sinks.map(|sink| self.streams_of(sink)).reduce(|one, other| one + other);
         module.info(index, used)
     }
 
@@ -130,15 +129,25 @@ impl<D: Devices> FrontEnd<D> {
         if link.is_some() && self.has_no_server() {
             return Err(Failure::NotNow);
         }
-        let device = device.map(|device| self.add_device_of_module(device)).transpose()?;
+        let second = self.second_device(kind, &arguments)?;
+        let second = second.map(|device| self.add_device_of_module(device)).transpose()?;
+        let device = match device.map(|device| self.add_device_of_module(device)).transpose() {
+            Ok(device) => device,
+            Err(failure) => {
+                second.iter().for_each(|own| self.devices.remove(&own.name));
+                self.refresh(now_ns);
+                return Err(failure);
+            }
+        };
         let device_name = device.as_ref().map(|device| device.name.clone());
         let link = link.map(|link| link(device_name.clone().unwrap_or_default()));
         let own_link = link.clone().map(|new| OwnLink { new, is_down: false });
         let (argument, state) = (argument.map(Into::into), State::Begins);
-        self.modules.insert(index, Module { kind, argument, device, link: own_link, state });
+        self.modules
+            .insert(index, Module { kind, argument, device, second, link: own_link, state });
         self.refresh(now_ns);
-        let is_there = |name: &String| self.sinks.of_device(Some(name)).is_some();
-        if !device_name.as_ref().is_none_or(is_there) {
+        let is_there = |own: &OwnDevice| self.sinks.of_device(Some(&own.name)).is_some();
+        if !self.modules.get_mut(index).is_some_and(|module| module.devices().all(is_there)) {
             self.remove_module(index, now_ns);
             return Err("another program has removed its device".into());
         }
@@ -195,19 +204,20 @@ impl<D: Devices> FrontEnd<D> {
         Some(wire::reply(asker.tag, &LookupReply(index), version))
     }
 
-    /// The device of a module has gone: the module goes as well, unless it can do without.
-    pub(super) fn device_of_module_has_gone(&mut self, index: u32) {
-        match self.modules.get_mut(index) {
-            Some(module) if module.kind == Kind::AlwaysSink => module.device = None,
-            _ => self.forget_module(index),
+    /// A device of a module has gone: the module goes as well, with another one that it has, unless
+    /// it can do without.
+    pub(super) fn device_of_module_has_gone(&mut self, index: u32, device: &str, now_ns: u64) {
+        let Some(module) = self.modules.get_mut(index) else { return };
+        module.forget_device(device);
+        if module.kind != Kind::AlwaysSink {
+            self.remove_module(index, now_ns);
         }
     }
 
     /// Removes a module, and with it its device.
     pub(super) fn remove_module(&mut self, index: u32, now_ns: u64) {
         let Some(module) = self.modules.get_mut(index) else { return };
-        let device = module.device.as_ref().map(|device| device.name.clone());
-        if let Some(device) = device {
+        for OwnDevice { name: device, .. } in module.take_devices() {
             let before = self.defaults();
             if let Some(sink) = self.sinks.of_device(Some(&device)) {
                 self.remove_sinks(&[sink], before, now_ns);

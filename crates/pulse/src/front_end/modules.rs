@@ -27,6 +27,8 @@ pub(super) struct Module {
     pub argument: Option<CString>,
     /// Its device, if it has one.
     pub device: Option<OwnDevice>,
+    /// Another one, if it has two.
+    pub second: Option<OwnDevice>,
     /// What passes frames on for it, if something does.
     pub link: Option<OwnLink>,
     pub state: State,
@@ -60,6 +62,23 @@ pub(super) struct OwnDevice {
 }
 
 impl Module {
+    /// One of its devices has gone.
+    pub fn forget_device(&mut self, name: &str) {
+        for own in [&mut self.device, &mut self.second] {
+            own.take_if(|own| own.name == name);
+        }
+    }
+
+    /// Takes its devices, which are removed.
+    pub fn take_devices(&mut self) -> Vec<OwnDevice> {
+        [self.device.take(), self.second.take()].into_iter().flatten().collect()
+    }
+
+    /// Returns its devices.
+    pub fn devices(&self) -> impl Iterator<Item = &OwnDevice> {
+        self.device.iter().chain(&self.second)
+    }
+
     /// Returns what programs see of it; `used`: by how many streams.
     pub fn info(&self, index: u32, used: Option<usize>) -> ModuleInfo {
         let mut props = Props::new();
@@ -132,7 +151,7 @@ impl Modules {
 
     /// Returns the devices of all, whether they are there already or not.
     pub fn devices(&self) -> impl Iterator<Item = &OwnDevice> {
-        self.all.values().filter_map(|module| module.device.as_ref())
+        self.all.values().flat_map(Module::devices)
     }
 
     /// Returns what passes frames on, by the index of its module.
@@ -158,7 +177,7 @@ impl Modules {
     /// Returns what the module says about a device that it has made.
     pub fn description_of(&self, device: &str) -> Option<Described> {
         self.all.iter().find_map(|(index, module)| {
-            let own = module.device.as_ref().filter(|own| own.name == device)?;
+            let own = module.devices().find(|own| own.name == device)?;
             Some(Described { module: *index, shown: own.shown.clone() })
         })
     }
@@ -187,6 +206,8 @@ mod tests {
             Kind::TunnelSink,
             Kind::TunnelSource,
             Kind::SimpleProtocolTcp,
+            Kind::LadspaSink,
+            Kind::EchoCancel,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

@@ -160,9 +160,10 @@ impl Sinks {
         described: impl Fn(&str) -> Option<Described>,
     ) -> Option<u32> {
         let DeviceStatus { name, number, format, volume } = device;
-        // A module has one device: a later one of the same name is none of its.
+        // A module has one device of a name: a later one is none of its.
         let described = name.as_deref().and_then(described);
-        let described = described.filter(|described| !self.has_module(described.module));
+        let described =
+            described.filter(|described| !self.has_device_of(described.module, name.as_deref()));
         let stated = described.as_ref().map(|described| described.shown.map);
         let stated = stated.filter(|map| map.channels() == format.channels as usize);
         let map = stated.or_else(|| format::device_map(format.channels))?;
@@ -194,9 +195,9 @@ impl Sinks {
         away.map(|(index, _)| *index).collect()
     }
 
-    fn has_module(&self, module: u32) -> bool {
+    fn has_device_of(&self, module: u32, device: Option<&str>) -> bool {
         let of = |sink: &Sink| sink.described.as_ref().map(|described| described.module);
-        self.all.values().any(|sink| of(sink) == Some(module))
+        self.all.values().any(|sink| of(sink) == Some(module) && sink.device.as_deref() == device)
     }
 
     /// Forgets a sink.

@@ -6,6 +6,7 @@ mod confined;
 mod desktop;
 mod devices;
 mod module_policies;
+mod module_processing;
 mod module_tunnels;
 mod modules;
 mod playback;

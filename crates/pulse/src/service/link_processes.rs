@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context;
+use sys::clock::now_ns;
 use sys::helper::{Ending, Helper, Lines};
 use sys::poll::{Interest, Poller};
 
@@ -18,6 +19,9 @@ const DRIVER: &str = "system";
 const END_TIMEOUT_NS: u64 = 2_000_000_000;
 /// Within how long after the processes of its clients a server has ended, ns.
 const WITH_SERVER_NS: u64 = 500_000_000;
+/// Within how long a process says that it passes frames on, ns: the server and a plug-in may keep
+/// it waiting.
+const BEGIN_WITHIN_NS: u64 = 20_000_000_000;
 /// How the line begins by which a process says that it passes frames on.
 const READY: &str = "joined: ";
 /// And the one by which it says why it ends.
@@ -75,7 +79,8 @@ struct Process {
     number: Option<u32>,
     helper: Helper,
     lines: Lines,
-    has_begun: bool,
+    /// By when it says whether it passes frames on, ns; `None`: it has.
+    begins_by_ns: Option<u64>,
     /// Why it ends.
     reason: Option<String>,
 }
@@ -109,8 +114,9 @@ impl LinkProcesses {
         let mut helper = helper.context("no process can be started for it")?;
         let lines = helper.lines().context("its process has no output")?;
         self.poller.add(&lines, self.next, Interest::Readable)?;
-        let (number, has_begun, reason) = (Some(number), false, None);
-        self.all.insert(self.next, Process { number, helper, lines, has_begun, reason });
+        let (number, reason) = (Some(number), None);
+        let begins_by_ns = Some(now_ns() + BEGIN_WITHIN_NS);
+        self.all.insert(self.next, Process { number, helper, lines, begins_by_ns, reason });
         self.next += 1;
         Ok(())
     }
@@ -126,7 +132,8 @@ impl LinkProcesses {
 
     /// Returns when to look for news although none is readable, ns.
     pub fn due_ns(&self) -> Option<u64> {
-        self.ended.due_ns()
+        let begins = self.all.values().filter_map(|process| process.begins_by_ns);
+        begins.chain(self.ended.due_ns()).min()
     }
 
     /// Returns what is new, by the numbers of the processes.
@@ -138,13 +145,13 @@ impl LinkProcesses {
         for event in events {
             let Some(process) = self.all.get_mut(&event.token) else { continue };
             while let Some(line) = process.lines.next_until(Some(0)) {
+                let is_awaited = process.begins_by_ns.take().is_some();
                 if let Some(reason) = line.strip_prefix(ENDED) {
                     process.reason = Some(reason.to_owned());
-                } else if let Some(number) = process.number.filter(|_| !process.has_begun) {
+                } else if let Some(number) = process.number.filter(|_| is_awaited) {
                     let begun = if line.starts_with(READY) { Ok(()) } else { Err(line) };
                     news.push((number, LinkNews::Begun(begun)));
                 }
-                process.has_begun = true;
             }
             if process.lines.has_ended() {
                 let _ = self.poller.remove(&process.lines);
@@ -153,6 +160,14 @@ impl LinkProcesses {
                 if let Some(Process { number: Some(number), reason, .. }) = ended {
                     self.ended.note(number, reason, now_ns);
                 }
+            }
+        }
+        for process in self.all.values_mut() {
+            // One that hangs: its output ends next.
+            if process.begins_by_ns.take_if(|by_ns| *by_ns <= now_ns).is_some() {
+                process.helper.kill();
+                let reason = "its process does not begin: a plug-in that it loads may hang";
+                news.extend(process.number.map(|of| (of, LinkNews::Begun(Err(reason.into())))));
             }
         }
         while let Some((number, reason)) = self.ended.take_due(now_ns) {
@@ -175,6 +190,10 @@ fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
         NewLink::TunnelSource(tunnel) => tunnel_words(tunnel, "tunnel-source", "--to"),
         NewLink::Simple(simple) => simple_words(simple, own),
         NewLink::Loopback(loopback) => loopback_words(loopback),
+        NewLink::Processed(loopback, processing) => {
+            let further = processing.words(DRIVER).into_iter().map(OsString::from);
+            loopback_words(loopback).into_iter().chain(further).collect()
+        }
         NewLink::PipeSink(pipe) => pipe_words(pipe, "pipe-sink", "--from", false),
         NewLink::PipeSource(pipe) => pipe_words(pipe, "pipe-source", "--to", true),
     }
@@ -249,6 +268,7 @@ fn simple_words(new: &NewSimple, own: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processing::{NewEcho, NewPlugin, NewSpeex, Processing};
 
     #[test]
     fn an_end_is_news_after_a_while_and_never_if_its_number_was_given_up() {
@@ -292,10 +312,52 @@ mod tests {
                 "--to-positions=mono",
             ]
         );
-        let other = NewLoopback { via: Some(stereo), mixed: false, ..loopback };
+        let other = NewLoopback { via: Some(stereo), mixed: false, ..loopback.clone() };
         let all = words(&NewLink::Loopback(other), own);
         assert!(all.contains(&"--via-positions=front-left,front-right".into()));
         assert!(all.contains(&"--unmixed".into()));
+        let processing = Processing::Ladspa(NewPlugin {
+            plugin: "-a".into(),
+            label: "b c".into(),
+            control: Some(",1".into()),
+            inputs: None,
+            outputs: Some("Out".into()),
+        });
+        let processed = words(&NewLink::Processed(loopback.clone(), Box::new(processing)), own);
+        let expected = ["--plugin=-a", "--label=b c", "--control=,1", "--plugin-outputs=Out"];
+        assert_eq!(processed[processed.len() - 4..], expected);
+        let speex = NewSpeex {
+            filter_ms: 200,
+            agc: false,
+            denoise: true,
+            suppress: true,
+            suppress_db: Some(-40),
+            suppress_active_db: None,
+        };
+        let echo = NewEcho {
+            of: "-k".into(),
+            of_map: mono,
+            heard_on: (None, stereo),
+            latency_ms: 100,
+            speex: Some(speex),
+            frame_ms: 20,
+        };
+        let link = NewLink::Processed(loopback, Box::new(Processing::Echo(echo)));
+        let processed = words(&link, own);
+        let expected = [
+            "--echo-of=-k",
+            "--echo-of-positions=mono",
+            "--echo-heard-on=system",
+            "--echo-heard-positions=front-left,front-right",
+            "--echo-latency=100",
+            "--echo-frame=20",
+            "--echo-method=speex",
+            "--echo-filter=200",
+            "--echo-denoise",
+            "--echo-suppress",
+            "--echo-suppress-db=-40",
+        ];
+        assert_eq!(processed[processed.len() - expected.len()..], expected);
         let pipe = NewPipe {
             device: "a".into(),
             file: "-f".into(),

@@ -65,7 +65,7 @@ impl Scene {
         all.into_iter().find(|sink| *sink.name == *text(name))
     }
 
-    fn source_named(&mut self, client: u32, name: &str) -> Option<SourceInfo> {
+    pub(super) fn source_named(&mut self, client: u32, name: &str) -> Option<SourceInfo> {
         let all: Vec<SourceInfo> = self.ask(client, &Command::GetSourceInfoList).expect("a list");
         all.into_iter().find(|source| *source.name == *text(name))
     }
