@@ -1,12 +1,17 @@
-//! Modules that process sound: what is heard through a plug-in.
+//! Modules that process sound: what is heard through a plug-in, and what is left of an echo.
 
+use std::f64::consts::TAU;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
-use harness::{eventually, in_three_attempts};
+use harness::{Program, Sound, eventually, in_three_attempts, noise, tone};
 
 use crate::modules::{has_levels, recorded};
-use crate::{Scene, path};
+use crate::{RATE_HZ, Scene, path};
+
+/// Rate of what is said far away.
+const SPEECH_HZ: u32 = 8_000;
 
 /// A plug-in of one channel that has something done with its first frames, or before them.
 const PLUG_IN: &str = r#"
@@ -44,6 +49,12 @@ impl Scene {
         compiler.args([format!("-DBEFORE={before}"), format!("-DDURING={during}")]);
         assert!(compiler.status().expect("gcc runs").success());
         library
+    }
+
+    /// Plays on a sink.
+    fn play_on(&self, sink: &str, name: &str, rate_hz: u32, samples: Vec<f32>) -> Program {
+        let file = self.file(name, &Sound::of(rate_hz, &[samples]));
+        self.spawn("paplay", &[&format!("--device={sink}"), path(&file)])
     }
 }
 
@@ -142,4 +153,71 @@ fn processes_with(word: &str) -> Vec<u32> {
         String::from_utf8_lossy(&line).contains(word)
     };
     numbers.filter(has_word).collect()
+}
+
+fn power_db(samples: &[f32]) -> f64 {
+    let power = samples.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>();
+    10.0 * (power / samples.len() as f64).max(1e-12).log10()
+}
+
+/// The level of a tone, dB of its power.
+fn tone_db(samples: &[f32], hz: f64) -> f64 {
+    let turn = TAU * hz / f64::from(RATE_HZ);
+    let part = |function: fn(f64) -> f64| {
+        let all = samples.iter().enumerate();
+        all.map(|(at, sample)| f64::from(*sample) * function(turn * at as f64)).sum::<f64>()
+    };
+    let peak = 2.0 * part(f64::sin).hypot(part(f64::cos)) / samples.len() as f64;
+    10.0 * (peak * peak / 2.0).max(1e-12).log10()
+}
+
+/// Seconds of a recording after its sound has begun.
+fn part(sound: &Sound, seconds: std::ops::Range<f64>) -> Result<&[f32], String> {
+    let channel = &sound.channels[0];
+    let begin = channel.iter().position(|sample| sample.abs() > 1e-3).ok_or("it is silent")?;
+    let frame = |second: f64| begin + (second * f64::from(RATE_HZ)) as usize;
+    channel.get(frame(seconds.start)..frame(seconds.end)).ok_or_else(|| "it is short".into())
+}
+
+#[test]
+fn an_echo_is_20_db_quieter_and_what_is_said_as_loud() {
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        // What the speaker plays arrives at the microphone 40 ms later, and quieter.
+        for name in ["speaker", "microphone"] {
+            scene.load(&["module-null-sink", &format!("sink_name={name}")]);
+        }
+        let room = ["source=speaker.monitor", "sink=microphone", "latency_msec=40"];
+        scene.load(&[&["module-loopback"], &room[..]].concat());
+        scene.pactl(&["set-sink-volume", "speaker", "60%"]);
+        let masters = ["source_master=microphone.monitor", "sink_master=speaker"];
+        let names = ["source_name=clean", "sink_name=far"];
+        // Without what takes a steady tone for noise.
+        let plain = "aec_args=\"agc=0 denoise=0 echo_suppress=0\"";
+        scene.load(&[&["module-echo-cancel"], &masters[..], &names, &[plain]].concat());
+        let captured = scene.record_all("microphone.monitor", 2);
+        let clean = scene.record_all("clean", 1);
+        // As high as speech is.
+        let far = noise(1, 24 * SPEECH_HZ as usize);
+        let far = scene.play_on("far", "far.wav", SPEECH_HZ, far);
+        // Meanwhile the echo becomes known.
+        std::thread::sleep(Duration::from_secs(12));
+        let near = tone(1_000.0, RATE_HZ, 8 * RATE_HZ as usize);
+        let near = near.iter().map(|sample| 0.2 * sample).collect();
+        let near = scene.play_on("microphone", "near.wav", RATE_HZ, near);
+        near.finish().expect_success();
+        far.finish().expect_success();
+        let (captured, clean) = (recorded(captured), recorded(clean));
+        let before = power_db(part(&captured, 9.0..11.0)?);
+        let after = power_db(part(&clean, 9.0..11.0)?);
+        if before < -40.0 || after > before - 20.0 {
+            return Err(format!("an echo of {before} dB is {after} dB"));
+        }
+        let said = tone_db(part(&captured, 17.0..18.0)?, 1_000.0);
+        let heard = tone_db(part(&clean, 17.0..18.0)?, 1_000.0);
+        if said < -30.0 || (heard - said).abs() > 1.0 {
+            return Err(format!("what is said at {said} dB is heard at {heard} dB"));
+        }
+        Ok(())
+    });
 }
