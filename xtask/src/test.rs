@@ -77,7 +77,9 @@ impl Runs<'_> {
         let environment = [environment, &all].concat();
         for program in programs {
             let name = format!("{condition}{}", program.words);
-            let failed = self.times.step(&name, || program.run(&words, &environment))?;
+            let failed = self
+                .times
+                .step(&name, || program.run(&words, &environment, &mut std::io::stdout()))?;
             self.failed.extend(failed.iter().map(|test| format!("{condition}{test}")));
         }
         Ok(())

@@ -78,17 +78,19 @@ fn program(message: &Value) -> Option<TestProgram> {
 }
 
 impl TestProgram {
-    /// Runs it, with its output shown, and returns the tests that failed, each with the words of
-    /// the program. What fails without a test's name, as when a signal ends it, is named as such.
+    /// Runs it, with what it prints written to `shown`, and returns the tests that failed, each with
+    /// the words of the program. What fails without a test's name, as when a signal ends it, is
+    /// named as such.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// If it cannot be run, or nothing can be shown.
     pub(super) fn run(
         &self,
         arguments: &[String],
         environment: &[(&str, &str)],
+        shown: &mut dyn Write,
     ) -> Result<Vec<String>> {
-        println!("     Running {}", self.words);
+        writeln!(shown, "     Running {}", self.words)?;
         // One pipe, so that what a test prints comes before its verdict.
         let (reader, writer) = std::io::pipe()?;
         let mut command = Command::new(&self.executable);
@@ -102,7 +104,7 @@ impl TestProgram {
         let status = loop {
             match lines.recv_timeout(QUIET) {
                 Ok(line) => {
-                    std::io::stdout().write_all(&line)?;
+                    shown.write_all(&line)?;
                     failures.take_line(&String::from_utf8_lossy(&line));
                 }
                 // What a test has left behind may keep the pipe open.
@@ -176,33 +178,35 @@ mod tests {
         assert_eq!((&programs[0].suite, &programs[1].suite), (&None, &None));
     }
 
-    /// A program that stands for one of tests.
-    fn shell(script: &str) -> (TestProgram, [String; 2]) {
+    /// Runs a shell's commands as a program of tests; returns what failed, and what was shown.
+    fn failures(script: &str) -> (Vec<String>, String) {
         let program = TestProgram {
             words: "-p here --test there".to_owned(),
             suite: None,
             executable: "/bin/sh".into(),
             directory: "/".into(),
         };
-        (program, ["-c".to_owned(), script.to_owned()])
+        let mut shown = Vec::new();
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let failed = program.run(&arguments, &[("WHICH", "three")], &mut shown).expect("it runs");
+        (failed, String::from_utf8(shown).expect("text"))
     }
 
     #[test]
     fn tests_that_fail_are_named_with_their_program() {
-        let (program, script) = shell("echo test one ... ok; echo test two ... FAILED; exit 101");
-        assert_eq!(program.run(&script, &[]).expect("it runs"), ["-p here --test there: two"]);
-        let (program, script) = shell("echo test $WHICH ... FAILED >&2; exit 101");
-        let failed = program.run(&script, &[("WHICH", "three")]).expect("it runs");
+        let (failed, shown) = failures("echo test one ... ok; echo test two ... FAILED; exit 101");
+        assert_eq!(failed, ["-p here --test there: two"]);
+        let expected = "     Running -p here --test there\ntest one ... ok\ntest two ... FAILED\n";
+        assert_eq!(shown, expected);
+        let (failed, _) = failures("echo test $WHICH ... FAILED >&2; exit 101");
         assert_eq!(failed, ["-p here --test there: three"]);
     }
 
     #[test]
     fn a_program_that_is_killed_is_a_failure() {
-        let (program, script) = shell("echo test one ... ok; kill -9 $$");
-        let failed = program.run(&script, &[]).expect("it runs");
+        let (failed, _) = failures("echo test one ... ok; kill -9 $$");
         assert_eq!(failed.len(), 1);
         assert!(failed[0].starts_with("-p here --test there: ended without "), "{failed:?}");
-        let (program, script) = shell("echo test one ... ok");
-        assert_eq!(program.run(&script, &[]).expect("it runs"), [""; 0]);
+        assert_eq!(failures("echo test one ... ok").0, [""; 0]);
     }
 }
