@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::root;
-use crate::{compare, succeed};
+use crate::{compare, narrow, succeed};
 
 /// Where the packages go, unless another directory is named.
 const OUT: &str = "target/deb";
@@ -37,18 +37,28 @@ pub(crate) fn build(out: &Path) -> Result<()> {
         fs::remove_file(&package)
             .with_context(|| format!("cannot remove {}", package.display()))?;
     }
-    for target in ["clean", "binary"] {
-        let mut rules = Command::new("debian/rules");
-        rules.arg(target).current_dir(root()).env("CONSORT_DEB", out);
-        succeed(&mut rules).context("the packages need debhelper: sh xtask/setup/debian.sh")?;
+    rules("clean binary", None, out)?;
+    if narrow::is_available() {
+        rules("clean binary", Some(narrow::ARCHITECTURE), out)?;
+    } else {
+        eprintln!("no package for programs of 32 bits: docs/needs.md says what it takes");
     }
     let packages = packages(out)?;
     succeed(Command::new("lintian").args(["--fail-on", "error", "--allow-root"]).args(&packages))?;
-    succeed(Command::new("debian/rules").arg("clean").current_dir(root()))?;
+    rules("clean", None, out)?;
     for package in packages {
         println!("{}", package.display());
     }
     Ok(())
+}
+
+/// Runs targets of `debian/rules`, for this machine's architecture or another.
+fn rules(targets: &str, architecture: Option<&str>, out: &Path) -> Result<()> {
+    let mut rules = Command::new("dpkg-architecture");
+    rules.args(architecture.into_iter().flat_map(|name| ["--host-arch", name]));
+    rules.args(["--command", &format!("debian/rules {targets}")]);
+    rules.current_dir(root()).env("CONSORT_DEB", out);
+    succeed(&mut rules).context("the packages need debhelper: sh xtask/setup/debian.sh")
 }
 
 /// The packages in a directory, in the order of their names.

@@ -1,4 +1,5 @@
-//! `cargo xtask install --prefix DIR`: a tree that works wherever it is moved.
+//! `cargo xtask install --prefix DIR`: a tree that works wherever it is moved. With
+//! `--libraries-for TARGET`, its libraries alone.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,6 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::command::root;
+use crate::narrow;
 
 /// The release of JACK whose headers and library interface consort has: what programs' build
 /// systems ask for.
@@ -41,8 +43,9 @@ const SYSTEMD_UNITS: [&str; 4] = [
     "crates/pulse/src/consort-pulse.socket",
 ];
 
-/// The libraries, without their file endings.
-const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
+/// The packages of the libraries, without their prefix, and the libraries, without their endings.
+const LIBRARIES: [(&str, &str); 3] =
+    [("libjack", "libjack"), ("jackserver", "libjackserver"), ("jacknet", "libjacknet")];
 
 /// Shell, and where it looks for the completions of `consort`.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -56,13 +59,17 @@ pub(crate) const PROFILE: &str = "CONSORT_PROFILE";
 
 /// Builds, and lays everything out under the prefix.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let prefix = prefix(arguments)?;
-    let artifacts = build()?;
-    let consort = artifact(&artifacts, "consort")?;
-    let libraries = LIBRARIES.map(|library| artifact(&artifacts, &format!("{library}.so")));
-    let libraries = libraries.into_iter().collect::<anyhow::Result<Vec<PathBuf>>>()?;
-    let tree = Tree { prefix };
-    tree.programs_and_libraries(&consort, &libraries)?;
+    if let [arguments @ .., option, target] = arguments
+        && option == "--libraries-for"
+    {
+        let tree = Tree { prefix: prefix(arguments)? };
+        return tree.libraries(&libraries(&build(&["--target", target])?)?);
+    }
+    let tree = Tree { prefix: prefix(arguments)? };
+    let artifacts = build(&["--package", "consort"])?;
+    tree.programs(&artifact(&artifacts, "consort")?)?;
+    tree.libraries(&libraries(&artifacts)?)?;
+    tree.pkg_config()?;
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
     for unit in SYSTEMD_UNITS {
@@ -87,19 +94,20 @@ fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
     std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
 }
 
-/// Every file that building the packages creates. It names no directory of this machine, so that
-/// the same sources give the same bytes anywhere.
-fn build() -> anyhow::Result<Vec<PathBuf>> {
+/// Every file that building the libraries creates, and what `with` names to cargo besides. It names
+/// no directory of this machine, so that the same sources give the same bytes anywhere.
+fn build(with: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
         .env("CARGO_ENCODED_RUSTFLAGS", flags()?)
         // Beside the other builds: cargo would build all of one kind again after one of the other.
         .env("CARGO_TARGET_DIR", target().join("installed"))
-        .args(["build", "--locked", "--package", "consort", "--package", "consort-libjack"])
-        .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
-        .arg("--profile")
+        .env(narrow::LINKER.0, narrow::LINKER.1)
+        .args(["build", "--locked", "--profile"])
         .arg(std::env::var_os(PROFILE).unwrap_or_else(|| "release".into()))
+        .args(LIBRARIES.map(|(package, _)| format!("--package=consort-{package}")))
+        .args(with)
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
@@ -147,6 +155,11 @@ fn files(messages: &str) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// In the order of [`LIBRARIES`].
+fn libraries(files: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    LIBRARIES.iter().map(|(_, library)| artifact(files, &format!("{library}.so"))).collect()
+}
+
 fn artifact(files: &[PathBuf], name: &str) -> anyhow::Result<PathBuf> {
     let found = files.iter().find(|file| file.file_name().is_some_and(|file| file == name));
     found.cloned().with_context(|| format!("the build made no {name}"))
@@ -158,14 +171,21 @@ struct Tree {
 }
 
 impl Tree {
-    /// `libraries` in the order of [`LIBRARIES`].
-    fn programs_and_libraries(&self, consort: &Path, libraries: &[PathBuf]) -> anyhow::Result<()> {
+    fn programs(&self, consort: &Path) -> anyhow::Result<()> {
         self.copy(consort, "bin/consort")?;
-        self.link_hard("bin/consort", "bin/jackd")?;
-        for (name, file) in LIBRARIES.iter().zip(libraries) {
+        self.link_hard("bin/consort", "bin/jackd")
+    }
+
+    /// `libraries` in the order of [`LIBRARIES`].
+    fn libraries(&self, libraries: &[PathBuf]) -> anyhow::Result<()> {
+        for ((_, name), file) in LIBRARIES.iter().zip(libraries) {
             self.copy(file, &format!("lib/{name}.so.0"))?;
             self.link(&format!("{name}.so.0"), &format!("lib/{name}.so"))?;
         }
+        Ok(())
+    }
+
+    fn pkg_config(&self) -> anyhow::Result<()> {
         self.write("lib/pkgconfig/jack.pc", JACK_PC.replace("@VERSION@", JACK_VERSION).as_bytes())
     }
 
@@ -285,8 +305,9 @@ mod tests {
         let source = tree.prefix.join("source");
         for content in ["first", "second"] {
             tree.write("source", content.as_bytes()).expect("written");
-            tree.programs_and_libraries(&source, &[&source; 3].map(PathBuf::clone))
-                .expect("installed");
+            tree.programs(&source).expect("installed");
+            tree.libraries(&[&source; 3].map(PathBuf::clone)).expect("installed");
+            tree.pkg_config().expect("installed");
         }
         let read = |path: &str| fs::read_to_string(tree.prefix.join(path)).expect(path);
         for path in [

@@ -11,6 +11,7 @@ mod fuzz;
 mod install;
 mod links;
 mod mutate;
+mod narrow;
 mod release;
 mod sanitize;
 mod soak;
@@ -29,12 +30,15 @@ Usage: cargo xtask TASK
 Tasks:
   bill [--out FILE]        list every crate that is linked, with its licence (CycloneDX)
   deb [--out DIR] [--compare]
-                           build the Debian packages; twice, and the bytes must be the same
+                           build the Debian packages, with the libraries of 32 bits where the
+                           target i686 is installed; twice, and the bytes must be the same
   demo                     play a recording through a chain of programs, and show what came out
   deny                     check licences, advisories and duplicates of all dependencies
   fuzz [--seconds N | --short] [TARGET...]
                            give every decoder random bytes, for 30 seconds each
-  install --prefix DIR     build consort and lay it out under DIR, to be used or packaged
+  install --prefix DIR [--libraries-for TARGET]
+                           build consort and lay it out under DIR, to be used or packaged; or its
+                           libraries alone, for another kind of processor
   links                    check that what the documents point at is there
   mutate [--short | --only NAME]
                            break the real-time core in known places: the models must notice

@@ -78,9 +78,9 @@ fn program(message: &Value) -> Option<TestProgram> {
 }
 
 impl TestProgram {
-    /// Runs it, with what it prints written to `shown`, and returns the tests that failed, each with
-    /// the words of the program. What fails without a test's name, as when a signal ends it, is
-    /// named as such.
+    /// Runs it, with what it prints written to `shown`, and returns the tests that failed, each
+    /// with the words of the program. What fails without a test's name, as when a signal ends it,
+    /// is named as such.
     ///
     /// # Errors
     /// If it cannot be run, or nothing can be shown.
