@@ -11,6 +11,9 @@ static U8: [f32; 256] = u8_table();
 static A_LAW: [f32; 256] = g711::a_law_table();
 static MU_LAW: [f32; 256] = g711::mu_law_table();
 
+/// Full scale of 16 bits is 1. A power of two: no bit is rounded.
+const SCALE_16: f32 = 1.0 / 32_768.0;
+
 const fn u8_table() -> [f32; 256] {
     let mut table = [0.0; 256];
     let mut code = 0;
@@ -96,6 +99,9 @@ impl Decoder {
             SampleFormat::U8 => self.look_up(&U8, bytes),
             SampleFormat::ALaw => self.look_up(&A_LAW, bytes),
             SampleFormat::MuLaw => self.look_up(&MU_LAW, bytes),
+            SampleFormat::Linear(dsp::Format::S16Le) if self.channels == 2 => {
+                self.decode_stereo_16(bytes);
+            }
             SampleFormat::Linear(format) => self.decode_linear(format, bytes),
         }
         self.planes.emit(0, bytes.len() / self.frame_bytes(), emit);
@@ -108,6 +114,19 @@ impl Decoder {
             for (sample, code) in plane.iter_mut().zip(codes) {
                 *sample = table[usize::from(*code)];
             }
+        }
+    }
+
+    /// Decodes what most programs send: both samples of a frame are taken from one word, which
+    /// vectorises, unlike one channel of several.
+    fn decode_stereo_16(&mut self, bytes: &[u8]) {
+        let mut planes = self.planes.iter_mut();
+        let (Some(left), Some(right)) = (planes.next(), planes.next()) else { return };
+        let frames = bytes.as_chunks::<4>().0;
+        for ((left, right), frame) in left.iter_mut().zip(right).zip(frames) {
+            let both = i32::from_le_bytes(*frame);
+            *left = ((both << 16) >> 16) as f32 * SCALE_16;
+            *right = (both >> 16) as f32 * SCALE_16;
         }
     }
 

@@ -229,3 +229,15 @@ fn formats_have_the_names_of_pulseaudio() {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
 }
+
+#[test]
+fn stereo_of_16_bits_has_the_same_samples_as_each_channel_by_itself() {
+    let codes = (0..=u16::MAX).flat_map(|code| [code, code.wrapping_mul(40_503)]);
+    let bytes: Vec<u8> = codes.flat_map(u16::to_le_bytes).collect();
+    let planes = decoded(SampleFormat::Linear(Format::S16Le), 2, &bytes, &[3, 4097]);
+    for (channel, plane) in planes.iter().enumerate() {
+        let mut alone = vec![f32::NAN; 1 << 16];
+        dsp::decode(Format::S16Le, &bytes, &mut alone, channel, 2);
+        assert!(alone.iter().map(|one| one.to_bits()).eq(plane.iter().map(|one| one.to_bits())));
+    }
+}
