@@ -280,15 +280,12 @@ fn parts(recorded: &[f32], played: &[f32]) -> Vec<(usize, usize)> {
 #[test]
 fn a_move_that_cannot_be_is_refused_and_changes_nothing() {
     let server = server(1024);
-    server
-        .consort(&["device", "add", "null", "--name", "fast", "--rate", "96000"])
-        .expect_success();
+    add_fast(&server);
     let path = file(&server, "song.wav", &ramps(60 * RATE_HZ as usize));
     let player = play(&server, &path, &[]);
     await_playing_on(&server, None);
     for (words, expected) in [
         (["move", "consort play", "none"], "there is no device 'none': there are 'system', 'fast'"),
-        (["move", "consort play", "fast"], "48000 Hz and the device 96000 Hz"),
         (["move", "nothing", "system"], "no program 'nothing'"),
     ] {
         let refused = server.consort(&words);
@@ -297,4 +294,84 @@ fn a_move_that_cannot_be_is_refused_and_changes_nothing() {
     }
     assert_eq!(streams(&server)[0]["device"], serde_json::Value::Null);
     player.terminate();
+}
+
+fn add_fast(server: &Server) {
+    let words = ["device", "add", "null", "--name", "fast", "--rate", "96000", "--playback", "1"];
+    server.consort(&words).expect_success();
+}
+
+/// The parts of a sound that rises from 0 to `most` in `seconds` which are in a recording at full
+/// level: from which second to which. A fade rises, or falls, many times as fast.
+fn rises(recorded: &Sound, seconds: f64, most: f64) -> Vec<(f64, f64)> {
+    let block = recorded.sample_rate_hz as usize / 1000;
+    let slope = most / seconds / f64::from(recorded.sample_rate_hz);
+    let mut parts: Vec<(f64, f64)> = Vec::new();
+    let mut is_rising = false;
+    for block in recorded.channels[0].chunks_exact(block) {
+        let (first, last) = (f64::from(block[0]), f64::from(block[block.len() - 1]));
+        let steps = (block.len() - 1) as f64;
+        let was_rising = is_rising;
+        is_rising = first > 0.01 && ((last - first) / steps / slope - 1.0).abs() < 0.2;
+        let (first, last) = (first / most * seconds, last / most * seconds);
+        match parts.last_mut().filter(|_| was_rising) {
+            Some(part) if is_rising => part.1 = last,
+            _ if is_rising => parts.push((first, last)),
+            _ => {}
+        }
+    }
+    parts.retain(|(first, last)| last - first > 0.05);
+    parts
+}
+
+/// The one stream of the player.
+fn player_on(server: &Server, device: Option<&str>) {
+    eventually("the player plays there alone", || {
+        let all = streams(server);
+        let played: Vec<_> =
+            all.iter().filter(|stream| stream["direction"] == "playback").collect();
+        let [only] = played[..] else { return None };
+        (only["plays"] == true && only["device"].as_str() == device).then_some(())
+    });
+}
+
+#[test]
+fn a_player_goes_on_where_it_was_on_a_device_of_another_rate() {
+    const SECONDS: usize = 6;
+    in_three_attempts(|| {
+        let server = server(1024);
+        add_fast(&server);
+        let frames = SECONDS * RATE_HZ as usize;
+        let rise: Vec<f32> = (0..frames).map(|frame| 0.8 * frame as f32 / frames as f32).collect();
+        let path = file(&server, "rise.wav", &Sound::of(RATE_HZ, &[rise.clone(), rise]));
+        let recordings = [record(&server, "system"), record(&server, "fast")];
+        let player = play(&server, &path, &[]);
+        player_on(&server, None);
+        server.consort(&["volume", "consort play", "50%"]).expect_success();
+        server.consort(&["volume", "consort play", "100%"]).expect_success();
+        std::thread::sleep(Duration::from_millis(700));
+        server.consort(&["move", "consort play", "fast"]).expect_success();
+        player_on(&server, Some("fast"));
+        std::thread::sleep(Duration::from_millis(700));
+        server.consort(&["move", "consort play", "system"]).expect_success();
+        player_on(&server, None);
+        let finished = player.finish();
+        if finished.stderr.contains("the sound stopped") {
+            return Err(finished.stderr);
+        }
+        finished.expect_success();
+        let [system, fast] = recordings.map(|(recorder, path)| recorded(recorder, &path));
+        assert_eq!((system.sample_rate_hz, fast.sample_rate_hz), (RATE_HZ, 96_000));
+        let parts = [&system, &fast].map(|sound| rises(sound, SECONDS as f64, 0.8));
+        let [[.., before, after], [between]] = [&parts[0][..], &parts[1][..]] else {
+            return Err(format!("{parts:?}"));
+        };
+        // A fade of 5 ms on both devices, and what is left of a block of each.
+        let fade = -0.001..0.012;
+        for (end, begin) in [(before.1, between.0), (between.1, after.0)] {
+            assert!(fade.contains(&(begin - end)), "nothing is left out, nor twice: {parts:?}");
+        }
+        assert!(SECONDS as f64 - after.1 < 0.005, "to its end: {parts:?}");
+        Ok(())
+    });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use client::stream::{MAX_NAME_BYTES, PlaybackOptions, StreamConnection};
+use client::stream::{MAX_NAME_BYTES, PlaybackOptions, StreamConnection, StreamDevice};
 use convert::{ChannelMap, Filter, MAX_CHANNELS, Standard, StreamFormat};
 use sys::signals::TerminationSignals;
 
@@ -84,22 +84,22 @@ impl Play {
         let reader = soundfile::Reader::open(&self.file)?;
         let connection = StreamConnection::open(Some(server))?;
         let device = connection.device_named(self.device.as_deref())?;
-        // A device that plays no streams says so when one is opened.
-        let channels = device.channels.clamp(1, u32::try_from(MAX_CHANNELS)?);
-        let map = ChannelMap::extended(Standard::Alsa, channels as usize);
-        let map = map.with_context(|| format!("the device has {channels} channels"))?;
-        let rate_hz = device.sample_rate_hz;
-        let source = Source::new(reader, &StreamFormat { rate_hz, map }, self.quality.into())?;
+        let format = stream_format(&device)?;
+        let (rate_hz, channels) = (format.rate_hz, u32::try_from(format.map.channels())?);
+        let source = Source::new(reader, &format, self.quality.into())?;
         let pacing = Pacing::new(Duration::from_millis(self.latency.into()));
-        let stream = connection.play(PlaybackOptions {
+        let options = PlaybackOptions {
             program: "consort play".into(),
             name: short_name(&self.file),
             device: self.device,
             channels: (0..channels).collect(),
             depth_frames: pacing.depth_frames(rate_hz),
-        })?;
-        let server = Server::new(connection, signals)?;
-        let mut playback = Playback::new(server, stream, source, pacing, rate_hz);
+        };
+        let stream = connection.play_reopening(options.clone(), 0)?;
+        let mut server_of_stream = Server::new(connection, signals)?;
+        server_of_stream.watch_devices(server)?;
+        let mut playback =
+            Playback::new(server_of_stream, (stream, options), source, pacing, rate_hz);
         let ending = playback.run(&self.file)?;
         if self.report {
             cli::output::print(&format!("{}\n", playback.delays()))?;
@@ -107,8 +107,19 @@ impl Play {
         Ok(match ending {
             Ending::Drained => ExitCode::SUCCESS,
             Ending::Signal(number) => ExitCode::from(128 + number),
+            // It has ended only here.
+            Ending::Moved => ExitCode::SUCCESS,
         })
     }
+}
+
+/// Returns what streams on a device are converted to.
+pub(crate) fn stream_format(device: &StreamDevice) -> anyhow::Result<StreamFormat> {
+    // A device that plays no streams says so when one is opened.
+    let channels = device.channels.clamp(1, u32::try_from(MAX_CHANNELS)?);
+    let map = ChannelMap::extended(Standard::Alsa, channels as usize);
+    let map = map.with_context(|| format!("the device has {channels} channels"))?;
+    Ok(StreamFormat { rate_hz: device.sample_rate_hz, map })
 }
 
 /// The name of a file, for users, as far as a stream may have it.

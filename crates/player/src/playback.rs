@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use client::Error;
-use client::stream::{PlaybackStream, Samples, Wish};
+use client::stream::{PlaybackOptions, PlaybackStream, Samples, Volume, Wish};
 use sys::clock::now_ns;
 use sys::signals::Signal;
 
+use crate::command::stream_format;
 use crate::delays::Delays;
 use crate::pacing::{Pacing, next_write_ns};
 use crate::progress::Progress;
@@ -21,6 +22,8 @@ pub(crate) enum Ending {
     Drained,
     /// By the signal of this number.
     Signal(u8),
+    /// Here; it goes on on another device.
+    Moved,
 }
 
 /// A file that plays.
@@ -28,10 +31,15 @@ pub(crate) enum Ending {
 pub(crate) struct Playback {
     // Before the server: it ends first.
     stream: PlaybackStream,
+    options: PlaybackOptions,
     server: Server,
     source: Source,
     pacing: Pacing,
     device_hz: u32,
+    /// The rate by which the user reads times.
+    shown_hz: u32,
+    /// Time that was missed on devices of before, ms.
+    missed_ms: u64,
     delays: Delays,
 }
 
@@ -46,13 +54,23 @@ impl Playback {
     /// Prepares to play a source on a stream at this pace, on a device of this rate.
     pub(crate) fn new(
         server: Server,
-        stream: PlaybackStream,
+        (stream, options): (PlaybackStream, PlaybackOptions),
         source: Source,
         pacing: Pacing,
         device_hz: u32,
     ) -> Self {
         let delays = Delays::new(device_hz);
-        Self { stream, server, source, pacing, device_hz, delays }
+        Self {
+            stream,
+            options,
+            server,
+            source,
+            pacing,
+            device_hz,
+            shown_hz: device_hz,
+            missed_ms: 0,
+            delays,
+        }
     }
 
     /// Returns how long frames took from when they were written until they were heard.
@@ -66,17 +84,25 @@ impl Playback {
         let s = if channels == 1 { "" } else { "s" };
         let about = format!("{rate_hz} Hz, {channels} channel{s}");
         let progress = Progress::begin(file, &about, self.source.frames(), self.device_hz);
-        let ending = self.play(&progress);
+        let mut ending = self.play(&progress);
+        while let Ok(Ending::Moved) = ending {
+            ending = self.play(&progress);
+        }
         progress.end();
         let ending = ending?;
-        let missed = self.stream.writer().control().missed_frames();
-        if missed > 0 {
-            let ms = missed * 1000 / u64::from(self.device_hz.max(1));
+        let ms = self.missed_ms();
+        if ms > 0 {
             bail!("the sound stopped for {ms} ms: the file could not be read in time");
         }
         Ok(ending)
     }
 
+    fn missed_ms(&self) -> u64 {
+        let missed = self.stream.writer().control().missed_frames();
+        self.missed_ms + (missed * 1000).div_ceil(u64::from(self.device_hz.max(1)))
+    }
+
+    /// Plays until the end, until a signal, or until the stream is on another device.
     fn play(&mut self, progress: &Progress) -> anyhow::Result<Ending> {
         let heard = self.stream.heard(now_ns());
         let mut is_written = self.fill(heard)?;
@@ -189,7 +215,8 @@ impl Playback {
     ) -> anyhow::Result<Option<Ending>> {
         loop {
             let now_ns = now_ns();
-            progress.show(self.stream.heard(now_ns));
+            let heard = self.stream.heard(now_ns);
+            progress.show(at_rate(heard, self.device_hz, self.shown_hz));
             if self.stream.writer().control().page().has_ended() {
                 bail!(DEVICE_GONE);
             }
@@ -203,9 +230,93 @@ impl Playback {
                     return Ok(Some(Ending::Signal(number(signal))));
                 }
                 Some(Interruption::ServerGone) => return self.await_next_server(progress),
+                Some(Interruption::DevicesChanged) if self.follow()? => {
+                    return Ok(Some(Ending::Moved));
+                }
+                Some(Interruption::DevicesChanged) => {}
             }
         }
     }
+}
+
+impl Playback {
+    /// Goes on on another device, if the stream is wanted on one for which the file has to be
+    /// converted otherwise: from the frame on at which it fades out. Returns whether it does.
+    fn follow(&mut self) -> anyhow::Result<bool> {
+        let status = match self.stream.status() {
+            // Noticed elsewhere.
+            Err(Error::ServerGone | Error::Refused(_)) => return Ok(false),
+            status => status?,
+        };
+        let Some(device) = status.wanted else { return Ok(false) };
+        let reopened = self.hold().and_then(|held| self.reopen(&device, held, status.volume));
+        match reopened {
+            Ok(stream) => {
+                self.missed_ms = self.missed_ms();
+                self.stream = stream;
+                Ok(true)
+            }
+            Err(error) => {
+                eprintln!("consort: it is not moved to '{device}': {error:#}");
+                // The server ends it if that is why.
+                self.stream.run().map_or(Ok(false), |_| Ok(false))
+            }
+        }
+    }
+
+    /// Holds the stream; returns the position at which it fades out.
+    fn hold(&mut self) -> anyhow::Result<u64> {
+        let wish = self.stream.hold()?;
+        let deadline_ns = now_ns() + HELD_WITHIN_NS;
+        let control = self.stream.writer_mut().control_mut();
+        let _ = control.await_acknowledgement(wish, deadline_ns);
+        loop {
+            let timing = control.timing();
+            if timing.until <= timing.position || now_ns() >= deadline_ns {
+                return Ok(timing.position_at(now_ns()));
+            }
+            sys::clock::sleep_until(now_ns() + HELD_POLL_NS);
+        }
+    }
+
+    fn reopen(
+        &mut self,
+        device: &str,
+        held: u64,
+        volume: Volume,
+    ) -> anyhow::Result<PlaybackStream> {
+        let connection = self.server.connection();
+        let there = connection.device_named(Some(device))?;
+        let format = stream_format(&there)?;
+        let channels = u32::try_from(format.map.channels())?;
+        // Rounded down, so that no part of a frame is left out.
+        let position = at_rate(held, self.device_hz, format.rate_hz);
+        let options = PlaybackOptions {
+            device: Some(device.into()),
+            channels: (0..channels).collect(),
+            depth_frames: self.pacing.depth_frames(format.rate_hz),
+            ..self.options.clone()
+        };
+        let stream = connection.play_reopening(options.clone(), position)?;
+        stream.set_volume(Some(volume.gain), Some(volume.muted))?;
+        ensure!(
+            self.source.convert_for(&format, position)?,
+            "the file cannot be read again from where it is heard"
+        );
+        (self.options, self.device_hz) = (options, format.rate_hz);
+        self.delays = Delays::new(format.rate_hz);
+        Ok(stream)
+    }
+}
+
+/// How long a stream takes to hold, at most, ns, and how often that is looked at.
+const HELD_WITHIN_NS: u64 = 500_000_000;
+const HELD_POLL_NS: u64 = 2_000_000;
+
+/// Returns a position at one rate as one at another, rounded down.
+fn at_rate(position: u64, from_hz: u32, to_hz: u32) -> u64 {
+    let frames = u128::from(position) * u128::from(to_hz) / u128::from(from_hz.max(1));
+    u64::try_from(frames).unwrap_or(u64::MAX)
 }
 
 fn number(signal: Signal) -> u8 {

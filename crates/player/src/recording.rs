@@ -104,7 +104,7 @@ impl Recording {
         loop {
             self.write()?;
             match interruption {
-                None => {}
+                None | Some(Interruption::DevicesChanged) => {}
                 Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
                 Some(Interruption::ServerGone) => match self.server.await_next(&mut self.stream)? {
                     Wait::Returned { gone_ms } => self.gone_ms += gone_ms,

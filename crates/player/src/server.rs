@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use client::Error;
-use client::stream::{PlaybackStream, RecordStream, StreamConnection};
+use client::stream::{DeviceWatch, PlaybackStream, RecordStream, StreamConnection};
 use sys::clock::now_ns;
 use sys::poll::{Interest, Poller};
 use sys::signals::{Signal, TerminationSignals};
@@ -46,6 +46,8 @@ pub(crate) struct Server {
     connection: StreamConnection,
     signals: TerminationSignals,
     poller: Poller,
+    /// Of the server that this is, by name.
+    watch: Option<(String, DeviceWatch)>,
 }
 
 /// What has ended a sleep.
@@ -53,6 +55,8 @@ pub(crate) struct Server {
 pub(crate) enum Interruption {
     Signal(Signal),
     ServerGone,
+    /// A device has changed, or a stream is wanted on another one.
+    DevicesChanged,
 }
 
 /// How the wait for the next server has ended.
@@ -68,6 +72,7 @@ pub(crate) enum Wait {
 
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
+const DEVICES: u64 = 2;
 const NS_PER_MS: u64 = 1_000_000;
 
 impl Server {
@@ -82,14 +87,44 @@ impl Server {
         let poller = Poller::new()?;
         poller.add(&signals, SIGNALS, Interest::Readable)?;
         poller.add(&connection, SERVER, Interest::Readable)?;
-        Ok(Self { connection, signals, poller })
+        Ok(Self { connection, signals, poller, watch: None })
+    }
+
+    /// Has changes of the devices end sleeps, on the server of this name.
+    ///
+    /// # Errors
+    /// The errors of connecting.
+    pub(crate) fn watch_devices(&mut self, server: &str) -> anyhow::Result<()> {
+        let watch = DeviceWatch::open(Some(server))?;
+        self.poller.add(&watch, DEVICES, Interest::Readable)?;
+        self.watch = Some((server.to_owned(), watch));
+        Ok(())
+    }
+
+    /// Returns the connection to the server.
+    pub(crate) fn connection(&self) -> &StreamConnection {
+        &self.connection
+    }
+
+    /// Returns whether the devices have changed.
+    fn have_devices_changed(&mut self) -> anyhow::Result<bool> {
+        let Some((_, watch)) = &mut self.watch else { return Ok(false) };
+        match watch.has_changed() {
+            Ok(changed) => Ok(changed),
+            // The connection says so as well.
+            Err(Error::ServerGone) => {
+                self.poller.remove(watch)?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sleeps until `until_ns`; returns earlier with what interrupts that.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn sleep_until(&self, until_ns: u64) -> anyhow::Result<Option<Interruption>> {
+    pub(crate) fn sleep_until(&mut self, until_ns: u64) -> anyhow::Result<Option<Interruption>> {
         let mut events = Vec::new();
         while now_ns() < until_ns {
             self.poller.wait(&mut events, Some(until_ns))?;
@@ -102,6 +137,9 @@ impl Server {
             }
             if is_ready(SERVER) {
                 return Ok(Some(Interruption::ServerGone));
+            }
+            if is_ready(DEVICES) && self.have_devices_changed()? {
+                return Ok(Some(Interruption::DevicesChanged));
             }
         }
         Ok(None)
@@ -116,12 +154,20 @@ impl Server {
             bail!("the server has ended");
         };
         stream.leave(awaited.gone_ns());
-        // It stays readable.
+        // Both stay readable.
         self.poller.remove(&self.connection)?;
+        let watched = self.watch.take().map(|(server, watch)| {
+            // It may be out already.
+            let _ = self.poller.remove(&watch);
+            server
+        });
         loop {
             if let Some(next) = awaited.attempt(|next| stream.return_to(next))? {
                 self.poller.add(&next, SERVER, Interest::Readable)?;
                 self.connection = next;
+                if let Some(server) = watched {
+                    self.watch_devices(&server)?;
+                }
                 let gone_ms = now_ns().saturating_sub(awaited.gone_ns()) / NS_PER_MS;
                 return Ok(Wait::Returned { gone_ms });
             }

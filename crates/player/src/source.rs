@@ -13,6 +13,8 @@ const BLOCK_FRAMES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Source {
     reader: Reader,
+    program: FileFormat,
+    options: Options,
     converter: PlaybackConverter,
     /// Decoded frames.
     planes: Vec<Vec<f32>>,
@@ -24,6 +26,17 @@ pub(crate) struct Source {
     has_ended: bool,
     /// Frames of the stream in all, as far as the file says.
     frames: Option<u64>,
+}
+
+/// What a file has; no map: the channels of the stream.
+#[derive(Debug, Clone, Copy)]
+struct FileFormat {
+    rate_hz: u32,
+    map: Option<ChannelMap>,
+}
+
+fn program_format(rate_hz: u32, map: ChannelMap) -> ProgramFormat {
+    ProgramFormat { format: SampleFormat::Linear(dsp::Format::FloatLe), rate_hz, map }
 }
 
 impl Source {
@@ -41,11 +54,7 @@ impl Source {
         let map = ChannelMap::extended(Standard::WaveEx, channels)
             .or_else(|| ChannelMap::standard(Standard::Aux, channels));
         let rate_hz = reader.sample_rate_hz();
-        let program = ProgramFormat {
-            format: SampleFormat::Linear(dsp::Format::FloatLe),
-            rate_hz,
-            map: map.unwrap_or(stream.map),
-        };
+        let program = program_format(rate_hz, map.unwrap_or(stream.map));
         let options = Options { mixing: Mixing::default(), filter };
         let converted = |frames: u64| {
             let ratio = u128::from(stream.rate_hz) * u128::from(frames);
@@ -53,6 +62,8 @@ impl Source {
         };
         Ok(Self {
             frames: reader.frames().map(converted),
+            program: FileFormat { rate_hz, map },
+            options,
             converter: PlaybackConverter::new(&program, stream, options)?,
             planes: vec![vec![0.0; BLOCK_FRAMES]; channels],
             bytes: Vec::with_capacity(4 * channels * BLOCK_FRAMES),
@@ -61,6 +72,28 @@ impl Source {
             has_ended: false,
             reader,
         })
+    }
+
+    /// Converts the rest of the file for another stream, of which frame `position` is next.
+    /// Returns false if the file cannot go there; then everything is as before.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates.
+    pub(crate) fn convert_for(
+        &mut self,
+        stream: &StreamFormat,
+        position: u64,
+    ) -> Result<bool, ConvertError> {
+        let map = self.program.map.unwrap_or(stream.map);
+        let program = program_format(self.program.rate_hz, map);
+        let mut converter = PlaybackConverter::new(&program, stream, self.options)?;
+        if !self.reader.seek(converter.start_at(position)) {
+            return Ok(false);
+        }
+        self.converter = converter;
+        self.ready = vec![Vec::new(); stream.map.channels()];
+        (self.taken, self.has_ended) = (0, false);
+        Ok(true)
     }
 
     /// Returns the number of frames in all, as far as the file says.
@@ -155,6 +188,39 @@ mod tests {
     fn a_file_of_the_devices_rate_and_channels_is_passed_on_bit_for_bit() {
         let channels = [noise(10_000), noise(10_000)];
         assert_eq!(frames(48_000, &channels), (Some(10_000), channels.to_vec()));
+    }
+
+    #[test]
+    fn a_file_goes_on_at_another_rate_with_the_frame_of_the_same_moment() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.wav");
+        let mut writer = Writer::create(&path, 1, 48_000).unwrap();
+        writer.write(&[noise(48_000)]).unwrap();
+        writer.finish().unwrap();
+        let map = ChannelMap::standard(Standard::Alsa, 1).unwrap();
+        let format = |rate_hz| StreamFormat { rate_hz, map };
+        let rest = |source: &mut Source| {
+            let mut all: Vec<f32> = Vec::new();
+            loop {
+                let frames = source.next().unwrap()[0].to_vec();
+                if frames.is_empty() {
+                    return all;
+                }
+                source.take(frames.len());
+                all.extend(frames);
+            }
+        };
+        let open = |rate_hz| {
+            Source::new(Reader::open(&path).unwrap(), &format(rate_hz), Filter::Medium).unwrap()
+        };
+        let whole = rest(&mut open(44_100));
+        let mut moved = open(48_000);
+        let _ = moved.next().unwrap();
+        moved.take(100);
+        assert_eq!(moved.convert_for(&format(44_100), 20_000), Ok(true));
+        assert!(rest(&mut moved) == whole[20_000..], "bit for bit");
+        assert_eq!(moved.convert_for(&format(48_000), 47_990), Ok(true), "also from its end");
+        assert_eq!(rest(&mut moved), noise(48_000)[47_990..]);
     }
 
     #[test]

@@ -153,6 +153,9 @@ pub struct NewStream {
     /// Of a stream that records: the device may sleep while nothing else needs it, and there are no
     /// frames then.
     pub lets_sleep: bool,
+    /// Of a stream that plays: where it is moved to a device that it does not fit, its program
+    /// opens it again there ([`StreamStatus::wanted`]), instead of the move being refused.
+    pub reopens: bool,
 }
 
 /// A device without hardware, to be added: what is played there is heard by its monitors alone.
@@ -299,6 +302,9 @@ pub struct StreamStatus {
     pub process: u32,
     /// Name of its device; `None`: the one that drives.
     pub device: Option<String>,
+    /// Name of the device on which its program is to open it again, converted for that, and end
+    /// this one: it was moved there.
+    pub wanted: Option<String>,
     /// Where its frames go.
     pub direction: Direction,
     /// Whether it records, or is heard, now or once what is rendered is heard.

@@ -120,6 +120,16 @@ impl Reader {
         Ok(read)
     }
 
+    /// Goes to this frame, which is read next. Returns false if the file cannot do that: a pipe, or
+    /// a frame beyond its end. Then it reads on where it was.
+    pub fn seek(&mut self, frame: u64) -> bool {
+        let can_seek = self.failure.is_none() && self.sound.seek(frame);
+        if can_seek {
+            (self.filled, self.taken, self.decoded) = (0, 0, frame);
+        }
+        can_seek
+    }
+
     /// Moves up to `limit` frames of the block to the planes, from their frame `start` on.
     fn take(&mut self, planes: &mut [impl AsMut<[f32]>], start: usize, limit: usize) -> usize {
         let frames = limit.min(self.filled - self.taken);
@@ -190,13 +200,4 @@ fn refused(path: &Path, refusal: Refusal) -> SoundFileError {
 /// Returns the error for a file that is damaged after `frame` frames.
 fn damaged(path: &Path, frame: u64, reason: String) -> SoundFileError {
     SoundFileError::Damaged { path: path.to_owned(), frame, reason }
-}
-
-#[cfg(test)]
-impl Reader {
-    /// Seeks to this frame.
-    pub(crate) fn go_to(&mut self, frame: u64) {
-        assert!(self.sound.seek(frame));
-        (self.filled, self.taken, self.decoded) = (0, 0, frame);
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proto::limits::STREAMS_AT_ONCE;
-use proto::request::{PortType, Reply, Request};
+use proto::request::{PortType, Reply, Request, RequestError};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
     VolumeOf,
@@ -143,22 +143,51 @@ impl StreamConnection {
         account: u32,
         options: PlaybackOptions,
     ) -> Result<PlaybackStream, Error> {
-        let PlaybackOptions { program, name, device, channels, depth_frames } = options;
-        let new = NewStream {
-            program,
-            name,
-            device,
-            direction: Direction::Playback,
-            channels,
-            depth_frames,
-            account,
-            lets_sleep: false,
-        };
+        self.open_playback(new_playback(account, options), 0)
+    }
+
+    /// Opens a playback stream whose first frame has this position, for a program that can convert
+    /// what it plays for another device. Where the stream is moved to a device of another rate, or
+    /// with fewer channels, it plays on, and its [status](PlaybackStream::status) names that device
+    /// as wanted: the program is to hold the stream, open another one there from the same moment
+    /// on, and drop this one. A [`DeviceWatch`](super::DeviceWatch) is readable then.
+    ///
+    /// # Errors
+    /// Those of [`play`](Self::play).
+    pub fn play_reopening(
+        &self,
+        options: PlaybackOptions,
+        position: u64,
+    ) -> Result<PlaybackStream, Error> {
+        self.open_playback(NewStream { reopens: true, ..new_playback(0, options) }, position)
+    }
+
+    fn open_playback(&self, new: NewStream, position: u64) -> Result<PlaybackStream, Error> {
         let grant = open(self.requests(), new.clone())?;
-        let make = |shape| Ok(OwnRing::create(shape)?);
-        let (grant, ring, pages) = begin_playback(self.requests(), grant, 0, make)?;
+        let make = |shape| {
+            let ring = OwnRing::create(shape)?;
+            ring.header().publish(position);
+            Ok(ring)
+        };
+        let (grant, ring, pages) = begin_playback(self.requests(), grant, position, make)?;
         let writer = StreamWriter::new(ring, StreamControl::new(pages.wishes, pages.page));
+        let writer = writer.beginning_at(position);
         Ok(PlaybackStream::new(Arc::clone(&self.server), &grant, new, writer))
+    }
+}
+
+fn new_playback(account: u32, options: PlaybackOptions) -> NewStream {
+    let PlaybackOptions { program, name, device, channels, depth_frames } = options;
+    NewStream {
+        program,
+        name,
+        device,
+        direction: Direction::Playback,
+        channels,
+        depth_frames,
+        account,
+        lets_sleep: false,
+        reopens: false,
     }
 }
 
@@ -254,6 +283,7 @@ fn new_recording(account: u32, options: RecordOptions) -> NewStream {
         depth_frames: options.interval_frames,
         account,
         lets_sleep: options.lets_sleep,
+        reopens: false,
     }
 }
 
@@ -282,6 +312,16 @@ pub(crate) fn set_volume(
         StreamReply::Volume(volume) => Ok(volume),
         _ => Err(Error::OTHER_REPLY),
     }
+}
+
+/// Returns what the server says of a stream.
+pub(super) fn status(requests: &Requests, stream: u32) -> Result<StreamStatus, Error> {
+    let after = stream.saturating_sub(1);
+    let StreamReply::Streams(some) = ask(requests, StreamRequest::List { after })? else {
+        return Err(Error::OTHER_REPLY);
+    };
+    let ended = || Error::Refused(RequestError::Failed("the server has ended the stream".into()));
+    some.into_iter().find(|status| status.stream == stream).ok_or_else(ended)
 }
 
 /// Returns the streams of all programs.

@@ -116,7 +116,7 @@ impl StreamConnection {
 
     /// Moves a playback stream to another device (`None`: the one that drives). It fades out on its
     /// own device and continues on the other from where the fade began. Both must have the same
-    /// rate.
+    /// rate, unless its program [opens it again](Self::play_reopening) there.
     ///
     /// A program may move its own streams; those of others if the server's policy lets it.
     ///

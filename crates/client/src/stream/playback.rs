@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use proto::stream::{Gain, NewStream, Volume, VolumeOf};
+use proto::stream::{Gain, NewStream, StreamStatus, Volume, VolumeOf};
 use rt::shm::RingShape;
 use rt::stream::{Gains, Wish};
 
-use super::connection::set_volume;
+use super::connection::{set_volume, status};
 use super::opening::{Grant, begin_playback};
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
@@ -233,6 +233,15 @@ impl PlaybackStream {
     /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn set_volume(&self, gain: Option<Gain>, muted: Option<bool>) -> Result<Volume, Error> {
         set_volume(&self.server.requests, VolumeOf::Stream(self.number), gain, muted)
+    }
+
+    /// Returns what the server says of it: the device that it is on and where it is
+    /// [wanted](StreamStatus::wanted), and its volume.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn status(&self) -> Result<StreamStatus, Error> {
+        status(&self.server.requests, self.number)
     }
 
     /// Returns the position that is heard at `at_ns`.

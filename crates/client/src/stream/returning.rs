@@ -175,6 +175,7 @@ mod tests {
             depth_frames: 480,
             account: 0,
             lets_sleep: false,
+            reopens: false,
         };
         let (plays, records) = (Direction::Playback, Direction::Record);
         for (direction, channels, there, expected) in [

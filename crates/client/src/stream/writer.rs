@@ -50,6 +50,12 @@ impl StreamWriter {
         Ok(copy)
     }
 
+    /// Returns a new stream as one whose first frame has this position, up to which its ring is
+    /// published.
+    pub(super) fn beginning_at(self, position: u64) -> Self {
+        Self { position, ..self }
+    }
+
     /// Returns its wishes and times.
     #[must_use]
     pub fn control(&self) -> &StreamControl {

@@ -12,8 +12,9 @@ use super::volume::target::{Target, find};
 /// Move a stream to another device
 ///
 /// It is heard there from where it was heard before, in a fade of some milliseconds; its program
-/// needs to know nothing of it. Both devices must have the same rate. `system` is the server's own
-/// device, and `consort device list` shows the others.
+/// needs to know nothing of it. For a device of another rate, or with fewer channels, the program
+/// has to convert again, as `consort play` does. `system` is the server's own device, and `consort
+/// device list` shows the others.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort move 3 headphones

@@ -67,6 +67,7 @@ mod tests {
             name: name.into(),
             process: 7,
             device: (device != DRIVER).then(|| device.into()),
+            wanted: None,
             direction,
             plays: false,
             rendered_us: 0,

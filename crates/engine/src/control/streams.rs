@@ -116,6 +116,10 @@ struct OpenStream {
     depth_frames: u32,
     /// It records, and the device may sleep.
     lets_sleep: bool,
+    /// Its program opens it again where it does not fit as it is.
+    reopens: bool,
+    /// The number of the device on which its program is to do that.
+    wanted: Option<u32>,
     grant: StreamGrant,
     volume: Volume,
     /// The volume's factor, for the device's thread.
@@ -162,7 +166,12 @@ impl OpenStream {
         }
     }
 
-    fn status(&self, stream: u32, device: Option<&str>, now_ns: u64) -> StreamStatus {
+    fn status(
+        &self,
+        stream: u32,
+        (device, wanted): (Option<&str>, Option<&str>),
+        now_ns: u64,
+    ) -> StreamStatus {
         let page = self.page();
         let timing = page.and_then(StreamPage::timing).unwrap_or_default();
         let passed_ns = now_ns.saturating_sub(timing.at_ns);
@@ -174,6 +183,7 @@ impl OpenStream {
             name: self.name.clone(),
             process: self.process,
             device: device.map(Into::into),
+            wanted: wanted.map(Into::into),
             direction: self.direction,
             plays,
             rendered_us: rendered_ns / 1000,
@@ -220,8 +230,11 @@ impl Streams {
     /// Returns the streams with greater numbers, as many as one answer holds.
     pub(super) fn statuses_after(&self, after: u32, now_ns: u64) -> Vec<StreamStatus> {
         let streams = self.streams.range(after.saturating_add(1)..).take(STREAMS_AT_ONCE);
-        let name = |stream: &OpenStream| self.devices.name(stream.home());
-        streams.map(|(number, stream)| stream.status(*number, name(stream), now_ns)).collect()
+        let names = |stream: &OpenStream| {
+            let wanted = stream.wanted.and_then(|device| self.devices.any_name(device));
+            (self.devices.name(stream.home()), wanted)
+        };
+        streams.map(|(number, stream)| stream.status(*number, names(stream), now_ns)).collect()
     }
 
     /// Grants a peer a stream on a device, by default on the `driver`; returns its number and the
@@ -263,6 +276,8 @@ impl Streams {
             feed: Feed::default(),
             depth_frames: new.depth_frames.clamp(1, shape.depth_frames()),
             lets_sleep: new.lets_sleep,
+            reopens: new.reopens && new.direction == Direction::Playback,
+            wanted: None,
             grant,
             volume: Volume::default(),
             gain: Arc::new(SharedGain::new(1.0)),

@@ -68,6 +68,7 @@ mod tests {
             name: "song".into(),
             process: 1,
             device: None,
+            wanted: None,
             direction: Direction::Playback,
             plays: true,
             rendered_us: 0,

@@ -219,6 +219,11 @@ impl Devices {
         self.further.get(&number).map(|further| &*further.name)
     }
 
+    /// Returns the name of a device that streams can be moved to.
+    pub(super) fn any_name(&self, number: u32) -> Option<&str> {
+        if number == DRIVER { Some(DRIVER_NAME) } else { self.name(number) }
+    }
+
     /// Returns what streams on a device are converted to.
     pub(super) fn facts(&self, number: u32, driver: &DriverFacts) -> DeviceFacts {
         self.further.get(&number).map_or_else(|| driver.into(), |further| further.facts)

@@ -44,6 +44,11 @@ impl Streams {
         if stream.direction != Direction::Playback {
             return Err(refused(format!("stream {number} records: only one that plays can move")));
         }
+        let has_channels = stream.channels.iter().all(|channel| *channel < there.playback);
+        let fits = from.sample_rate_hz == there.sample_rate_hz && has_channels;
+        if stream.reopens && !fits {
+            return self.ask_to_reopen(number, to);
+        }
         if from.sample_rate_hz != there.sample_rate_hz {
             return Err(refused(format!(
                 "the stream has {} Hz and the device {} Hz: end it and play it there",
@@ -57,6 +62,7 @@ impl Streams {
             )));
         }
         let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
+        stream.wanted = None;
         match &stream.state {
             _ if stream.home() == to => {}
             State::Moving { page, .. } => {
@@ -76,6 +82,19 @@ impl Streams {
         }
         self.watches.note_change();
         self.show_state(number);
+        Ok(())
+    }
+
+    /// Has a program open its stream again on a device for which it converts its samples otherwise.
+    /// Until it does, the stream plays on where it is.
+    fn ask_to_reopen(&mut self, number: u32, to: u32) -> Result<(), RequestError> {
+        let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
+        match stream.state {
+            State::Begun(_) | State::Moving { .. } => stream.wanted = Some(to),
+            State::Granted => return Err(refused(format!("stream {number} has not begun yet"))),
+            State::Closing(_) => return Err(unknown(number)),
+        }
+        self.watches.note_change();
         Ok(())
     }
 

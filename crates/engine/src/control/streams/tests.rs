@@ -48,6 +48,7 @@ fn stereo() -> NewStream {
         depth_frames: 4800,
         account: 0,
         lets_sleep: false,
+        reopens: false,
     }
 }
 

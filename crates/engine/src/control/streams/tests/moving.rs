@@ -150,3 +150,29 @@ fn a_program_can_read_where_its_stream_is_and_what_its_volume_is() {
     scenario.streams.show_state(number);
     assert_eq!(state().ports[..3], [7, 9, 0]);
 }
+
+#[test]
+fn a_program_that_converts_again_is_asked_to_open_its_stream_where_it_does_not_fit() {
+    let (mut scenario, _other, plain) = begun();
+    let (own, _) = stream_rings();
+    let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
+    let facts = DeviceFacts::of_null_device(96_000, 1);
+    scenario.streams.devices.insert("fast".into(), facts, end, None);
+    let (number, shape) = scenario.open(1, NewStream { reopens: true, ..stereo() }).unwrap();
+    assert!(refusal(scenario.move_to(1, number, "fast")).contains("not begun"));
+    scenario.begin(1, number, shape).unwrap();
+    scenario.ordered();
+    let status = |scenario: &Scenario| {
+        let status = scenario.streams.statuses_after(number - 1, 0).remove(0);
+        (status.device, status.wanted)
+    };
+    assert!(refusal(scenario.move_to(2, number, "fast")).contains("another program's"));
+    assert_eq!(scenario.move_to(1, number, "fast"), Ok(()));
+    assert_eq!(status(&scenario), (None, Some("fast".into())), "it plays on where it is");
+    assert_eq!(scenario.ordered(), [""; 0]);
+    assert_eq!(scenario.move_to(1, number, "system"), Ok(()));
+    assert_eq!(status(&scenario), (None, None), "it is to stay");
+    assert_eq!(scenario.move_to(1, number, "other"), Ok(()));
+    assert_eq!(status(&scenario), (Some("other".into()), None), "where it fits, it is moved");
+    assert!(refusal(scenario.move_to(1, plain, "fast")).contains("48000 Hz"));
+}
