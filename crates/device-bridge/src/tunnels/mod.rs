@@ -6,6 +6,8 @@
 
 mod far;
 mod far_clock;
+mod far_sink;
+mod far_source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +25,8 @@ use crate::links::{
     End, INTERVALS, Link, LinkShape, LinkState, Links, Parts, Program, Sink, Source, open_sink,
     open_source, spawn,
 };
-use far::{FarSink, FarSource};
+use far_sink::FarSink;
+use far_source::FarSource;
 
 /// How soon a connection is tried again where nothing else is asked for.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -126,7 +129,7 @@ impl TunnelOptions {
         let state = Arc::clone(state);
         Ok(match direction {
             Direction::There => {
-                let sink = FarSink::new(play_remotely(&remote)?, remote.format)?;
+                let sink = FarSink::new(play_remotely(&remote)?, remote.format, latency_ns)?;
                 let options = RecordOptions {
                     program,
                     name,
