@@ -132,7 +132,8 @@ impl Sink for FarSink {
     }
 
     fn room(&self) -> usize {
-        // It keeps several times the latency. Whatever it says of its time, no more is made at once.
+        // It keeps several times the latency. Whatever it says of its time, no more than that is
+        // made at once.
         let pending = self.written.saturating_sub(self.committed);
         usize::try_from(self.most_frames.saturating_sub(pending)).unwrap_or(usize::MAX)
     }
