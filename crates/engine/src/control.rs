@@ -211,8 +211,9 @@ impl Control {
         }
     }
 
-    /// Polls what cycles and threads did: when the driver calls, and each [`tick_ns`](Self::tick_ns),
-    /// or half as often while programs send requests. Returns true if it was time for it.
+    /// Polls what cycles and threads did: when the driver calls, and each
+    /// [`tick_ns`](Self::tick_ns), or half as often while programs send requests. Returns true if
+    /// it was time for it.
     fn poll(&mut self, is_quiet: bool) -> bool {
         let now_ns = now_ns();
         let tick_ns = self.tick_ns().unwrap_or(TICK_NS);

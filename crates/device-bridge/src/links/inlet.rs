@@ -1,5 +1,5 @@
-//! Where the frames of a link between devices come from: the stream of the source, through a plug-in
-//! if there is one.
+//! Where the frames of a link between devices come from: the stream of the source, through a
+//! plug-in if there is one.
 
 use client::stream::{RecordStream, Timing};
 use effects::Ladspa;
