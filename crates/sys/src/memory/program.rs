@@ -22,7 +22,7 @@ const DEVICE_LIBRARIES: &str = "libasound";
 /// Populates the pages that a real-time thread may run or read of this process's program and
 /// libraries, so that it does not fault when it runs a function for the first time. `entries` are
 /// addresses of the functions that such threads begin with: if one lies in none of
-/// [`REALTIME_SECTIONS`], all of the program is populated. Libraries of ALSA are left to
+/// the sections for real-time threads, all of the program is populated. Libraries of ALSA are left to
 /// [`populate_device_libraries`]. Does nothing before Linux 5.14.
 pub fn populate_program(entries: &[usize]) {
     let (maps, sections) = (own_maps(), own_sections());
