@@ -66,7 +66,7 @@ impl Scene {
         });
         let front_end = server.spawn_consort(&[&["pulse"], further].concat());
         let scene = Self { front_end, server };
-        eventually("the front end listens", || scene.socket().exists().then_some(()));
+        eventually("the front end listens", || listens_at(&scene.socket()).then_some(()));
         scene
     }
 
@@ -120,6 +120,14 @@ impl Scene {
         front_end.terminate().expect_success();
         server.recorded()
     }
+}
+
+/// Returns whether a process listens on a socket: it has its name a moment before.
+fn listens_at(socket: &Path) -> bool {
+    // What the kernel's header calls `__SO_ACCEPTCON`.
+    const LISTENS: &str = " 00010000 ";
+    let sockets = std::fs::read_to_string("/proc/net/unix").expect("readable");
+    sockets.lines().any(|line| line.ends_with(path(socket)) && line.contains(LISTENS))
 }
 
 /// Returns whether Debian's package of a program is installed; else the test is not run.

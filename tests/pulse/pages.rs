@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use harness::PATIENCE;
 
@@ -37,11 +38,15 @@ impl Pages {
 
     /// Waits for the page's next report, which is `what`.
     pub fn await_report(&self, what: &str) -> Vec<u8> {
-        let (found, body) = self.reports.recv_timeout(2 * PATIENCE).unwrap_or_else(|_| {
-            panic!("the page never reports '{what}'");
-        });
+        let body = self.report_within(2 * PATIENCE, what);
+        body.unwrap_or_else(|| panic!("the page never reports '{what}'"))
+    }
+
+    /// Waits as long for the page's next report, which is `what` if it comes.
+    pub fn report_within(&self, patience: Duration, what: &str) -> Option<Vec<u8>> {
+        let (found, body) = self.reports.recv_timeout(patience).ok()?;
         assert_eq!(found, what, "{}", String::from_utf8_lossy(&body[..body.len().min(2000)]));
-        body
+        Some(body)
     }
 }
 
