@@ -21,8 +21,8 @@ const DEVICE_LIBRARIES: &str = "libasound";
 
 /// Populates the pages that a real-time thread may run or read of this process's program and
 /// libraries, so that it does not fault when it runs a function for the first time. `entries` are
-/// addresses of the functions that such threads begin with: if one lies in none of
-/// the sections for real-time threads, all of the program is populated. Libraries of ALSA are left to
+/// addresses of the functions that such threads begin with: if one lies in no section for
+/// real-time threads, all of the program is populated. Libraries of ALSA are left to
 /// [`populate_device_libraries`]. Does nothing before Linux 5.14.
 pub fn populate_program(entries: &[usize]) {
     let (maps, sections) = (own_maps(), own_sections());
