@@ -154,7 +154,7 @@ fn a_server_without_memory_for_a_client_s_samples_refuses_to_play_them() {
     let _source = server.probe(&["source", "source"]);
     let refused = server.consort(&["connect", "source:out", "system:playback_1"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    let reason = "'source:out' cannot be played: the kernel has no memory for 4096 bytes";
+    let reason = "'source:out' cannot be heard: the kernel has no memory for 4096 bytes";
     assert!(refused.stderr.contains(reason), "{refused:?}");
     let checker = server.probe(&["check", "check", "--from", "source:out"]);
     server.await_cycles(200);
