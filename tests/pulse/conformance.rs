@@ -89,7 +89,7 @@ impl PulseAudio {
         command.args(["-L", "module-native-protocol-unix"]);
         let started = Self { server: Program::start(command), directory };
         let socket = started.directory.path().join("pulse/native");
-        eventually("PulseAudio listens", || socket.exists().then_some(()));
+        eventually("PulseAudio listens", || crate::listens_at(&socket).then_some(()));
         started
     }
 
