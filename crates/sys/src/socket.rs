@@ -12,7 +12,8 @@ pub use connection::{Connection, MAX_DESCRIPTORS, Received};
 pub use listener::Listener;
 pub use peer::{PeerCredentials, peer_of, process_of, security_label_of};
 pub use streams::{
-    listens_at, prepare_accepted, process_listening_at, receive_bytes, take_over_listening,
+    listens_at, prepare_accepted, process_listening_at, receive_bytes, state_writer,
+    take_over_listening,
 };
 
 use std::io;

@@ -63,6 +63,7 @@ impl Address {
                 let socket = UnixStream::connect(path)
                     .with_context(|| format!("cannot connect to {}", path.display()))?;
                 socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
+                sys::socket::state_writer(&socket)?;
                 Ok(RemoteSocket::Unix(socket))
             }
             Self::Tcp { host, port, family } => {

@@ -4,6 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,6 +87,15 @@ pub fn prepare_accepted(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepintvl(stream, ASK_AGAIN)?;
     sockopt::set_tcp_keepcnt(stream, QUESTIONS)?;
     Ok(sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS)?)
+}
+
+/// Has the kernel say with all that is written who wrote it (`SO_PASSCRED`, unix(7)), also before
+/// the peer has asked for that: PulseAudio does so only once it has accepted the connection.
+///
+/// # Errors
+/// The errors of `setsockopt`.
+pub fn state_writer(stream: &UnixStream) -> io::Result<()> {
+    Ok(sockopt::set_socket_passcred(stream, true)?)
 }
 
 /// Receives bytes that have come, at most as many as fit, and adds the descriptors that came with
