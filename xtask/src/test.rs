@@ -64,8 +64,8 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Runs programs one after the other, each with so many tests at a time. What fails in them is
-    /// noted after `condition`.
+    /// Runs programs one after the other, each with `threads` tests at a time. What fails in them
+    /// is noted after `condition`.
     fn run<'p>(
         &mut self,
         programs: impl Iterator<Item = &'p TestProgram>,

@@ -1,5 +1,5 @@
 //! Raw samples over TCP: what a socket sends is played, and what is recorded is sent to it, as by
-//! PulseAudio's `module-simple-protocol-tcp`. There is nothing but samples, so nobody is asked who
+//! PulseAudio's `module-simple-protocol-tcp`. There is nothing but samples, so no peer is asked who
 //! it is.
 //!
 //! Each connection is a program of the front end, with streams that users see and move.

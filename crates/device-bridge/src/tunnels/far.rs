@@ -16,7 +16,7 @@ const ASK_FIRST_NS: u64 = 10_000_000;
 const ASK_NS: u64 = 100_000_000;
 /// Answers until it is asked less often.
 const FIRST_ANSWERS: u32 = 10;
-/// A server that has not answered for so long is gone, ns.
+/// A server that has not answered within this time is gone, ns.
 const ANSWERS_WITHIN_NS: u64 = 10_000_000_000;
 
 /// A connection, whose reader has a thread of its own: it waits for whatever is said.

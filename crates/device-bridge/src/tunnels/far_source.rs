@@ -25,7 +25,7 @@ pub(super) struct FarSource {
     /// Bytes that have come, as that server counts them.
     received: i64,
     last_came_ns: u64,
-    /// Samples that do not come for so long do not come for now, ns.
+    /// Samples that have not come within this time do not come for now, ns.
     latency_ns: u64,
     misses: u64,
 }

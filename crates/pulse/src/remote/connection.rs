@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 16 << 10;
 /// Longest frame of samples that is sent, bytes.
 const MAX_FRAME_BYTES: usize = 64 << 10;
-/// A buffer of the other server holds so many times the latency, so that nothing is lost when it
+/// A buffer of the other server holds this multiple of the latency, so that nothing is lost when it
 /// comes at once.
 const ROOM: u64 = 4;
 

@@ -52,7 +52,7 @@ pub struct RemoteTiming {
     /// Of a recording: the next byte that is sent.
     pub sent: i64,
     /// How long after the answer that byte is heard, microseconds; of a recording, a byte that is
-    /// recorded was heard so long ago, if negative.
+    /// recorded was heard that time ago, if negative.
     pub heard_in_us: i64,
     /// The stream plays, or records.
     pub runs: bool,
