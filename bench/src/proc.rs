@@ -70,6 +70,29 @@ pub fn pss_kib(pid: u32) -> Result<u64> {
         .with_context(|| format!("{path} has no Pss"))
 }
 
+/// The proportional set size of a process's mappings of files with this in their names, in KiB.
+pub fn pss_of_kib(pid: u32, file: &str) -> Result<u64> {
+    let path = format!("/proc/{pid}/smaps");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    Ok(pss_of(&text, file))
+}
+
+/// The same of the text of `smaps`: a head for each mapping, with its range and file, and fields.
+fn pss_of(text: &str, file: &str) -> u64 {
+    let mut is_counted = false;
+    let mut kib = 0;
+    for line in text.lines() {
+        match line.split_once(':').filter(|(key, _)| !key.contains(' ')) {
+            None => is_counted = line.contains(file),
+            Some(("Pss", value)) if is_counted => {
+                kib += value.split_ascii_whitespace().next().map_or(0, |n| n.parse().unwrap_or(0));
+            }
+            Some(_) => {}
+        }
+    }
+    kib
+}
+
 /// Resident memory of a process, in KiB.
 pub fn rss_kib(pid: u32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
@@ -155,6 +178,17 @@ mod tests {
     fn switches_of_both_kinds_are_added() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
         assert_eq!(field_sum(status, "ctxt_switches:"), 42);
+    }
+
+    #[test]
+    fn a_files_share_of_memory_is_that_of_all_its_mappings() {
+        let smaps = "7f00-7f20 rw-s 00000000 00:01 5    /memfd:ring (deleted)\nPss:      10 kB\n\
+                     Pss_Dirty:   9 kB\n7f20-7f30 r-xp 00000000 00:01 6    /usr/lib/a:b\n\
+                     Pss:   500 kB\n7f30-7f40 r--s 00001000 00:01 5    /memfd:ring (deleted)\n\
+                     Pss:       2 kB\nVmFlags: rd mr\n";
+        assert_eq!(pss_of(smaps, "memfd:ring"), 12);
+        assert_eq!(pss_of(smaps, "a:b"), 500);
+        assert_eq!(pss_of(smaps, "other"), 0);
     }
 
     #[test]

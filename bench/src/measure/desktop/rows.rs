@@ -10,7 +10,7 @@ use crate::client::{Node, Patcher};
 use crate::measure::desktop::player::{
     Player, Song, consort_play, missed_ms, reported_latency_ms, write_wav,
 };
-use crate::measure::desktop::spent::{Spent, Who, memory_mb};
+use crate::measure::desktop::spent::{Spent, Who, memory_mb, rings_mb};
 use crate::measure::desktop::system::{Role, System};
 use crate::measure::desktop::{Scene, changes};
 use crate::server::RATE_HZ;
@@ -141,7 +141,9 @@ fn patient(scene: &mut Scene) -> Result<()> {
     scene.switches(&spent, pid, "≤ 3")?;
     scene.cpu(&spent, pid, "PulseAudio's")?;
     let memory = memory_mb(&scene.desktop)?;
-    scene.figure(pid, "memory (PSS) without the program", "MB", "< 12", memory)?;
+    scene.figure(pid, "memory (PSS) without the program", "MB", "", memory)?;
+    let rings = rings_mb(&scene.desktop)?;
+    scene.figure(pid, "of these, without the stream's ring", "MB", "< 12", memory - rings)?;
     let latency = player.latencies_ms(1)?[0];
     scene.figure(pid, "latency, as stated", "ms", "", latency)?;
     player.stop()

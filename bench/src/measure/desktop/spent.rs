@@ -97,10 +97,22 @@ impl Spent {
 
 /// The memory of a desktop's own processes, each shared page divided among all that map it, in MB.
 pub fn memory_mb(desktop: &Desktop) -> Result<f64> {
+    Ok(megabytes(own_pids(desktop).map(proc::pss_kib).sum::<Result<u64>>()?))
+}
+
+/// The part of it that is rings of streams, in MB. Only consort has them apart from the rest.
+pub fn rings_mb(desktop: &Desktop) -> Result<f64> {
+    let kib = own_pids(desktop).map(|pid| proc::pss_of_kib(pid, "memfd:consort-ring"));
+    Ok(megabytes(kib.sum::<Result<u64>>()?))
+}
+
+fn own_pids(desktop: &Desktop) -> impl Iterator<Item = u32> {
     let roles = [Role::Server, Role::FrontEnd, Role::SessionManager];
-    let pids = roles.into_iter().flat_map(|role| desktop.pids(role));
-    let kib: u64 = pids.map(proc::pss_kib).sum::<Result<u64>>()?;
-    Ok(kib as f64 * 1024.0 / 1_000_000.0)
+    roles.into_iter().flat_map(|role| desktop.pids(role))
+}
+
+fn megabytes(kib: u64) -> f64 {
+    kib as f64 * 1024.0 / 1_000_000.0
 }
 
 #[cfg(test)]
