@@ -1,5 +1,7 @@
 //! The loop of a device that plays: when it wakes, what it renders, how far ahead.
 
+mod graph;
+
 use crate::boxes::Boxes;
 use crate::card::{Card, CardPosition};
 use crate::history::FrameHistory;
@@ -15,7 +17,8 @@ use crate::{ChannelSet, FIRST_PIECE_FRAMES, PIECE_FRAMES};
 /// The greatest depth of all, ns.
 const MOST_DEPTH_NS: u64 = 2_000_000_000;
 /// How far ahead to render for [`QUIET_NS`] after a change, so that dragging a slider renders
-/// 100 ms again each time, and not seconds.
+/// 100 ms again each time, and not seconds. Always, on a card that gives little back: a change is
+/// heard after what it keeps.
 const DEPTH_AFTER_CHANGE_NS: u64 = 100_000_000;
 const QUIET_NS: u64 = 1_000_000_000;
 /// Wake-ups that are further away than [`FAR_NS`] are rounded down to multiples of this, for all
@@ -76,6 +79,8 @@ pub struct DeviceLoop<M, R> {
     /// The card plays.
     is_started: bool,
     changed_ns: Option<u64>,
+    /// The card has refused to give back most of what it had not played yet.
+    keeps_frames: bool,
     lead: Lead,
     wake_ns: Option<u64>,
     /// Frames that were not rendered in time.
@@ -109,6 +114,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             cycle_played: 0,
             is_started: false,
             changed_ns: None,
+            keeps_frames: false,
             lead: Lead::default(),
             wake_ns: None,
             lost_frames: 0,
@@ -167,72 +173,6 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     #[must_use]
     pub fn lost_frames(&self) -> u64 {
         self.lost_frames
-    }
-
-    /// The graph begins to play, in cycles of `cycle_frames`: the first returned device frame is
-    /// that of its next cycle, and from now on nothing is rendered beyond its cycles, which
-    /// [`play_graph`](Self::play_graph) brings. Also for cycles of another length. Thread: cycle.
-    ///
-    /// The cycle that begins now is heard two cycles later: its output may come when the next one
-    /// is due, and as much later again. Until then, streams alone are heard.
-    pub fn begin_graph(&mut self, now_ns: u64, card: &mut dyn Card, cycle_frames: u64) -> u64 {
-        let position = card.position(now_ns);
-        self.follow_card(position, card);
-        if self.cycle_frames.is_none() {
-            self.take_back(position, card);
-        }
-        self.cycle_frames = Some(cycle_frames);
-        self.cycle_ns = now_ns;
-        self.lead_in(position.played + u64::from(card.safety_frames()) + 2 * cycle_frames);
-        let next = self.graph.end();
-        self.wake(now_ns, card);
-        next
-    }
-
-    /// Lets the graph's next cycle begin at device frame `earliest`, or after what is rendered, or
-    /// after what the graph has played, even if that is to be rendered again.
-    fn lead_in(&mut self, earliest: u64) {
-        self.graph.be_silent_until(earliest.max(self.rendered));
-    }
-
-    /// Renders what the graph plays in its next cycle, with the streams. Thread: cycle.
-    pub fn play_graph(&mut self, now_ns: u64, card: &mut dyn Card, cycle: &Planes) {
-        let position = card.position(now_ns);
-        self.follow_card(position, card);
-        let earliest = position.played + u64::from(card.safety_frames());
-        if self.graph.end() < earliest {
-            // The cycles were late. What follows shall be in time again.
-            self.lead_in(earliest + self.cycle_frames.unwrap_or(0));
-        }
-        self.graph.push(self.graph.end(), cycle);
-        self.cycle_ns = now_ns;
-        self.wake(now_ns, card);
-    }
-
-    /// The graph plays no further. Thread: cycle.
-    pub fn end_graph(&mut self, now_ns: u64) {
-        self.cycle_frames = None;
-        self.changed_ns = Some(now_ns);
-    }
-
-    /// Passes what streams play in the graph's next cycle of `frames` frames to the programs that
-    /// hear them. Comes after [`begin_graph`](Self::begin_graph) and each
-    /// [`play_graph`](Self::play_graph). Thread: cycle.
-    pub fn feed_graph(&mut self, frames: usize) {
-        self.cycle_played = self.played;
-        let first = self.graph.end();
-        for stream in self.streams.iter_mut() {
-            stream.feed_graph(first, frames, &mut self.fed, &mut self.scratch);
-        }
-    }
-
-    /// Records the graph's cycle that began with the last [`feed_graph`](Self::feed_graph), in the
-    /// streams that are [fed](Recorders::feed): as many frames as there are `samples`, into which
-    /// `bring` puts a channel of a stream. Comes before [`play_graph`](Self::play_graph). Thread:
-    /// cycle.
-    pub fn record_graph(&mut self, samples: &mut [f32], bring: impl FnMut(&R, usize, &mut [f32])) {
-        let slack = self.frames_in(LOST_NS);
-        self.recorders.record_cycle(self.cycle_played, slack, samples, bring);
     }
 
     /// Returns the streams' memories. Thread: cycle.
@@ -377,7 +317,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let written = card.written();
         let taken = written.saturating_sub(earliest);
         if taken > 0 {
-            self.rendered = written - card.rewind(taken).min(taken);
+            let given = card.rewind(taken).min(taken);
+            self.keeps_frames = given < taken / 2;
+            self.rendered = written - given;
         } else if self.is_started && !self.plays() {
             self.rendered = earliest;
         }
@@ -391,7 +333,11 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let depth = playing.map(|stream| u64::from(stream.depth_frames())).fold(most, u64::min);
         let is_quiet =
             self.changed_ns.is_none_or(|changed_ns| now_ns.saturating_sub(changed_ns) >= QUIET_NS);
-        let limit = if is_quiet { most } else { self.frames_in(DEPTH_AFTER_CHANGE_NS) };
+        let limit = if is_quiet && !self.keeps_frames {
+            most
+        } else {
+            self.frames_in(DEPTH_AFTER_CHANGE_NS)
+        };
         // Less than this could never be rendered in time.
         depth.min(limit).max(2 * u64::from(card.safety_frames()))
     }

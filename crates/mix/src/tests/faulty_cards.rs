@@ -94,3 +94,23 @@ fn what_a_card_refuses_is_counted_from_what_it_has() {
     scenario.pass(300 * MS);
     scenario.check();
 }
+
+#[test]
+fn only_the_first_change_waits_long_for_a_card_that_gives_little_back() {
+    let ahead_after_a_change = |refused| {
+        let mut scenario = Scenario::new(1, FAR, Faults { refused, ..Faults::default() });
+        scenario.wish(0, Wish::Run);
+        scenario.pass(5000 * MS);
+        scenario.set_volume(None, 0.5);
+        scenario.pass(5000 * MS);
+        scenario.check();
+        scenario.device.rendered() - scenario.card.played()
+    };
+    let tenth = u64::from(RATE_HZ) / 10;
+    for refused in [256, 200] {
+        let ahead = ahead_after_a_change(refused);
+        assert!(ahead <= tenth, "{ahead} frames, and {refused} of 256 are refused");
+    }
+    let ahead = ahead_after_a_change(64);
+    assert!(ahead > 10 * tenth, "{ahead} frames: most was given back");
+}
