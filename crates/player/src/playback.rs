@@ -218,7 +218,7 @@ impl Playback {
             let heard = self.stream.heard(now_ns);
             progress.show(at_rate(heard, self.device_hz, self.shown_hz));
             if self.stream.writer().control().page().has_ended() {
-                bail!(DEVICE_GONE);
+                return self.follow_driver(heard).map(Some);
             }
             if now_ns >= until_ns {
                 return Ok(None);
@@ -249,17 +249,37 @@ impl Playback {
             status => status?,
         };
         let Some(device) = status.wanted else { return Ok(false) };
-        let reopened = self.hold().and_then(|held| self.reopen(&device, held, status.volume));
+        let reopened =
+            self.hold().and_then(|held| self.reopen(Some(&device), held, Some(status.volume)));
         match reopened {
-            Ok(stream) => {
-                self.missed_ms = self.missed_ms();
-                self.stream = stream;
-                Ok(true)
-            }
+            Ok(()) => Ok(true),
             Err(error) => {
                 eprintln!("consort: it is not moved to '{device}': {error:#}");
                 // The server ends it if that is why.
                 self.stream.run().map_or(Ok(false), |_| Ok(false))
+            }
+        }
+    }
+
+    /// Goes on with the driver that has taken its place, from the frame on that was heard last. A
+    /// device that was removed is not followed by another one.
+    fn follow_driver(&mut self, heard: u64) -> anyhow::Result<Ending> {
+        let deadline_ns = now_ns() + FOLLOWED_WITHIN_NS;
+        let device = self.options.device.clone();
+        loop {
+            let found = self.server.connection().device_named(device.as_deref());
+            let Err(error) =
+                found.map_err(Into::into).and_then(|_| self.reopen(device.as_deref(), heard, None))
+            else {
+                return Ok(Ending::Moved);
+            };
+            if device.is_some() || now_ns() >= deadline_ns {
+                return Err(error.context(DEVICE_GONE));
+            }
+            match self.server.sleep_until(now_ns() + FOLLOWED_POLL_NS)? {
+                Some(Interruption::Signal(signal)) => return Ok(Ending::Signal(number(signal))),
+                Some(Interruption::ServerGone) => return Err(error.context(DEVICE_GONE)),
+                Some(Interruption::DevicesChanged) | None => {}
             }
         }
     }
@@ -279,36 +299,46 @@ impl Playback {
         }
     }
 
+    /// Replaces the stream by one on a device of this name, or on the one that drives, that begins
+    /// at what was heard up to `held`.
     fn reopen(
         &mut self,
-        device: &str,
+        device: Option<&str>,
         held: u64,
-        volume: Volume,
-    ) -> anyhow::Result<PlaybackStream> {
+        volume: Option<Volume>,
+    ) -> anyhow::Result<()> {
         let connection = self.server.connection();
-        let there = connection.device_named(Some(device))?;
+        let there = connection.device_named(device)?;
         let format = stream_format(&there)?;
         let channels = u32::try_from(format.map.channels())?;
         // Rounded down, so that no part of a frame is left out.
         let position = at_rate(held, self.device_hz, format.rate_hz);
         let options = PlaybackOptions {
-            device: Some(device.into()),
+            device: device.map(Into::into),
             channels: (0..channels).collect(),
             depth_frames: self.pacing.depth_frames(format.rate_hz),
             ..self.options.clone()
         };
         let stream = connection.play_reopening(options.clone(), position)?;
-        stream.set_volume(Some(volume.gain), Some(volume.muted))?;
+        if let Some(volume) = volume {
+            stream.set_volume(Some(volume.gain), Some(volume.muted))?;
+        }
         ensure!(
             self.source.convert_for(&format, position)?,
             "the file cannot be read again from where it is heard"
         );
+        self.missed_ms = self.missed_ms();
         (self.options, self.device_hz) = (options, format.rate_hz);
         self.delays = Delays::new(format.rate_hz);
-        Ok(stream)
+        self.stream = stream;
+        Ok(())
     }
 }
 
+/// How long the driver that replaces another one takes to be there, at most, ns, and how often that
+/// is looked at.
+const FOLLOWED_WITHIN_NS: u64 = 5_000_000_000;
+const FOLLOWED_POLL_NS: u64 = 50_000_000;
 /// How long a stream takes to hold, at most, ns, and how often that is looked at.
 const HELD_WITHIN_NS: u64 = 500_000_000;
 const HELD_POLL_NS: u64 = 2_000_000;
