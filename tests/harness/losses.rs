@@ -10,6 +10,9 @@ use crate::{Counts, Program};
 /// A CPU that is taken for this fraction of a cycle may cost the cycle.
 const STALL_DIVISOR: u64 = 4;
 const RATE_HZ: u64 = 48_000;
+/// Cycles that the machine may take, and a part of those that were heard besides.
+const MACHINES_MOST: u64 = 20;
+const MACHINES_PART: u64 = 20;
 
 /// Cycles in a row that a monitor did not hear as they were sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,11 +111,16 @@ impl Heard {
         self
     }
 
-    /// Demands that it heard something, nothing wrong, and lost at most so much.
+    /// Demands that it heard something, nothing wrong, lost at most that much, and was not mostly
+    /// kept from hearing by a machine that stalled: whatever stalls it for long may be what is
+    /// tried.
     ///
     /// # Errors
     /// If not; the text has the losses.
     pub fn expect(&self, what: &str, most_lost: u64) -> Result<(), String> {
+        if self.machines > MACHINES_MOST + self.counts.good / MACHINES_PART {
+            return Err(format!("{what}: the machine stalled for too long: {self:?}"));
+        }
         let is_right = self.counts.good > 0 && self.lost_as("wrong") == 0;
         if is_right && self.lost() <= most_lost {
             return Ok(());
@@ -124,6 +132,14 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_stalls_most_of_the_time_excuses_nothing() {
+        let counts = Counts { cycles: 1000, good: 1000, silent: 0, wrong: 0, missed: 0 };
+        let heard = |machines| Heard { counts, losses: Vec::new(), machines };
+        assert_eq!(heard(70).expect("some", 0), Ok(()));
+        assert!(heard(71).expect("many", 0).is_err());
+    }
 
     #[test]
     fn a_loss_is_the_machines_only_while_it_stalls() {
