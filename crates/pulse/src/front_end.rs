@@ -66,6 +66,7 @@ use pulseaudio::protocol::{
 };
 use sample_requests::Upload;
 use samples::Samples;
+use sink_inputs::Owner;
 use sinks::Sinks;
 use source_outputs::SourceOutput;
 use sources::SourceVolumes;
@@ -85,6 +86,8 @@ const MAX_NETWORK_CLIENTS: usize = 256;
 const MAX_ANSWERED_BYTES: usize = 4 << 20;
 /// Most streams of one program.
 const MAX_STREAMS_OF_ONE: usize = 64;
+/// The longest time for which a program is not read from while it answers a request.
+const GATHERED_NS: u64 = 3_000_000;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +112,14 @@ pub(crate) enum Effect {
     Close {
         /// The program.
         client: u32,
+    },
+    /// A program was asked for samples, and is to be read from once it has had the time to send
+    /// them: it would be interrupted by each of its own packets, and this process woken.
+    Gather {
+        /// The program.
+        client: u32,
+        /// Until then, ns.
+        until_ns: u64,
     },
 }
 
@@ -227,12 +238,26 @@ impl<D: Devices> FrontEnd<D> {
             input.playback.look(now_ns);
             if input.feed.is_some() {
                 self.feed(index, now_ns);
-            } else {
-                self.send_notices(index);
+            } else if self.send_notices(index) {
+                self.gather(index, now_ns);
             }
         }
         self.update_outputs(now_ns);
         self.announce_states(now_ns);
+    }
+
+    /// Has what the program of a stream sends be read together, if nothing of it is needed soon.
+    fn gather(&mut self, index: u32, now_ns: u64) {
+        let Some(Owner { client, .. }) = self.inputs.get(index).and_then(|input| input.owner)
+        else {
+            return;
+        };
+        let unread_ns =
+            self.inputs.of_program(client).map(|input| input.playback.unread_ns(now_ns));
+        let gathered_ns = unread_ns.min().unwrap_or(0).min(GATHERED_NS);
+        if gathered_ns > 0 {
+            self.effects.push(Effect::Gather { client, until_ns: now_ns + gathered_ns });
+        }
     }
 
     fn send(&mut self, client: u32, bytes: Vec<u8>) {

@@ -14,7 +14,7 @@ mod ring;
 mod server;
 mod socket;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::Accounts;
 pub(crate) use keeper::Keeper;
@@ -70,6 +70,8 @@ pub(crate) struct Service {
     network: Option<NetworkListener>,
     front_end: FrontEnd<ServerDevices>,
     links: BTreeMap<u32, Link>,
+    /// The programs that are not read from, by the time until which, ns.
+    resting: BTreeSet<(u64, u32)>,
     accounts: Accounts,
     retry: Retry,
     keeper: Keeper,
@@ -113,6 +115,7 @@ impl Service {
             network,
             front_end,
             links,
+            resting: BTreeSet::new(),
             accounts,
             retry,
             keeper,
@@ -146,8 +149,10 @@ impl Service {
             let due_ns = self.front_end.deadline(now_ns());
             let retry_ns = self.retry.due_ns(self.links.len());
             let ended_ns = self.front_end.devices_mut().links().due_ns();
+            let rested_ns = self.resting.first().map(|(until_ns, _)| *until_ns);
+            let admission_ns = self.admission_ns();
             let deadline_ns =
-                [due_ns, retry_ns, self.admission_ns(), self.keeper.due_ns(), ended_ns];
+                [due_ns, retry_ns, admission_ns, self.keeper.due_ns(), ended_ns, rested_ns];
             self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
             for event in &events {
                 match event.token {
@@ -171,6 +176,7 @@ impl Service {
                 self.look_for_server(now_ns)?;
             }
             self.end_unadmitted(now_ns);
+            self.wake_rested(now_ns);
             if ended_ns.is_some_and(|ended_ns| ended_ns <= now_ns) {
                 self.links_ready();
             }
@@ -266,12 +272,19 @@ impl Service {
                 break;
             }
             for effect in effects {
-                let (Effect::Send { client, .. } | Effect::Close { client }) = effect;
+                let (Effect::Send { client, .. }
+                | Effect::Close { client }
+                | Effect::Gather { client, .. }) = effect;
                 touched.push(client);
                 let Some(link) = self.links.get_mut(&client) else { continue };
                 match effect {
                     Effect::Send { bytes, .. } => link.send(bytes),
                     Effect::Close { .. } => link.close_when_sent(),
+                    Effect::Gather { until_ns, .. } => {
+                        if link.rest() {
+                            self.resting.insert((until_ns, client));
+                        }
+                    }
                 }
             }
             touched.sort_unstable();
@@ -283,6 +296,19 @@ impl Service {
         let waiting: Vec<u32> =
             self.links.iter().filter(|(_, link)| link.waits()).map(|(number, _)| *number).collect();
         waiting.into_iter().for_each(|number| self.write(number));
+    }
+
+    /// Reads again from the programs that have had the time to answer.
+    fn wake_rested(&mut self, now_ns: u64) {
+        while let Some((until_ns, number)) = self.resting.first().copied()
+            && until_ns <= now_ns
+        {
+            self.resting.pop_first();
+            if let Some(link) = self.links.get_mut(&number) {
+                link.wake();
+                self.write(number);
+            }
+        }
     }
 
     fn write(&mut self, number: u32) {

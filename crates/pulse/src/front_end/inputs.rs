@@ -69,6 +69,12 @@ impl<O: Output> SinkInputs<O> {
         self.by_owner.get(&owner).copied()
     }
 
+    /// Returns the inputs of a program's connection.
+    pub fn of_program(&self, client: u32) -> impl Iterator<Item = &SinkInput<O>> {
+        let [first, last] = [0, u32::MAX].map(|channel| Owner { client, channel });
+        self.by_owner.range(first..=last).filter_map(|(_, index)| self.inputs.get(index))
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (u32, &SinkInput<O>)> {
         self.inputs.iter().map(|(index, input)| (*index, input))
     }

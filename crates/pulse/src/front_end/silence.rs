@@ -157,6 +157,7 @@ impl Devices for Silence {
             written: 0,
             is_away: false,
             has_ended: false,
+            schedule: None,
             wishes: 0,
         })
     }
@@ -193,6 +194,7 @@ pub(crate) struct Sink {
     written: u64,
     is_away: bool,
     pub has_ended: bool,
+    pub schedule: Option<Schedule>,
     /// Wishes that it has not taken; it takes none.
     wishes: usize,
 }
@@ -235,7 +237,7 @@ impl Output for Sink {
     }
 
     fn schedule(&self) -> Option<Schedule> {
-        None
+        self.schedule
     }
 
     fn has_ended(&self) -> bool {

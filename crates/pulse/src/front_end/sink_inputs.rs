@@ -153,13 +153,15 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// Sends a stream's program what it is notified of.
-    pub(super) fn send_notices(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
-        let Some(Owner { client, channel }) = input.owner else { return };
+    /// Sends a stream's program what it is notified of; returns whether it was asked for more.
+    pub(super) fn send_notices(&mut self, index: u32) -> bool {
+        let Some(input) = self.inputs.get_mut(index) else { return false };
+        let Some(Owner { client, channel }) = input.owner else { return false };
+        let mut is_asked = false;
         for notice in input.playback.take_notices() {
             match notice {
                 Notice::Request(length) => {
+                    is_asked = true;
                     self.send_event(client, &Command::Request(Request { channel, length }));
                 }
                 Notice::Started => self.send_event(client, &Command::Started(channel)),
@@ -170,5 +172,6 @@ impl<D: Devices> FrontEnd<D> {
                 Notice::Drained { tag } => self.send(client, wire::success(tag)),
             }
         }
+        is_asked
     }
 }

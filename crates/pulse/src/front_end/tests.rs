@@ -82,15 +82,18 @@ impl Scene {
     /// What has been sent to a program since the last time.
     fn sent(&mut self, to: u32) -> Vec<Vec<u8>> {
         let (own, others) = self.front_end.take_effects().into_iter().partition(|effect| {
-            let (Effect::Send { client, .. } | Effect::Close { client }) = effect;
+            let (Effect::Send { client, .. }
+            | Effect::Close { client }
+            | Effect::Gather { client, .. }) = effect;
             *client == to
         });
         self.front_end.effects = others;
         let bytes = |effect| match effect {
-            Effect::Send { bytes, .. } => bytes,
-            Effect::Close { .. } => b"closed".to_vec(),
+            Effect::Send { bytes, .. } => Some(bytes),
+            Effect::Close { .. } => Some(b"closed".to_vec()),
+            Effect::Gather { .. } => None,
         };
-        Vec::into_iter(own).map(bytes).collect()
+        Vec::into_iter(own).filter_map(bytes).collect()
     }
 
     /// Sends a packet whose answer comes first.

@@ -39,6 +39,10 @@ pub(super) struct Link {
     /// What it has not taken yet.
     outbox: VecDeque<u8>,
     closes: bool,
+    /// It is not read from.
+    rests: bool,
+    /// It has rested, and was not read from since.
+    has_rested: bool,
     interest: Interest,
 }
 
@@ -69,8 +73,24 @@ impl Link {
             frames: FrameReader::default(),
             outbox: VecDeque::new(),
             closes: false,
+            rests: false,
+            has_rested: false,
             interest: Interest::Readable,
         }
+    }
+
+    /// Is not to be read from until it [wakes](Self::wake). Returns false if it has rested and was
+    /// not read from since, however often it is to.
+    pub fn rest(&mut self) -> bool {
+        let begins = !self.has_rested;
+        self.rests |= begins;
+        self.has_rested = true;
+        begins
+    }
+
+    /// Is read from again.
+    pub fn wake(&mut self) {
+        self.rests = false;
     }
 
     /// Returns its program's account.
@@ -95,6 +115,7 @@ impl Link {
 
     /// Reads once, and passes on the frames that came.
     pub fn read(&mut self, frame: impl FnMut(Frame<'_>)) -> State {
+        self.has_rested = false;
         match (self.closes, self.frames.wanted()) {
             (true, _) => State::Open,
             (false, wanted) if wanted <= SHORT_BYTES => {
@@ -171,7 +192,11 @@ impl Link {
     /// Returns what to wait for, if that has changed. As long as a program does not read, it is not
     /// read from.
     pub fn changed_interest(&mut self) -> Option<Interest> {
-        let interest = if self.outbox.is_empty() { Interest::Readable } else { Interest::Writable };
+        let interest = match (self.outbox.is_empty(), self.rests) {
+            (false, _) => Interest::Writable,
+            (true, true) => Interest::Closed,
+            (true, false) => Interest::Readable,
+        };
         let has_changed = interest != self.interest;
         self.interest = interest;
         has_changed.then_some(interest)
@@ -188,4 +213,28 @@ impl Drop for Link {
 
 fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Interrupted | ErrorKind::WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use sys::disposal::Disposal;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_asked_all_the_time_is_read_from_in_between() {
+        let (own, mut program) = UnixStream::pair().expect("a pair");
+        own.set_nonblocking(true).expect("set");
+        let disposal = Disposal::start().expect("a thread");
+        let socket = disposal.queue().foreign(Socket::Unix(own));
+        let mut link = Link::new(socket, disposal.queue(), 0, 0);
+        assert_eq!((link.rest(), link.changed_interest()), (true, Some(Interest::Closed)));
+        link.wake();
+        assert_eq!((link.rest(), link.changed_interest()), (false, Some(Interest::Readable)));
+        program.write_all(&[0; 4]).expect("written");
+        assert_eq!(link.read(|_| {}), State::Open);
+        assert_eq!((link.rest(), link.changed_interest()), (true, Some(Interest::Closed)));
+    }
 }

@@ -1,5 +1,6 @@
 //! Streams and their volumes, through packets.
 
+use client::stream::Schedule;
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CorkStreamParams, LatencyParams, PlaybackLatency, Request, SetDeviceMuteParams,
@@ -96,6 +97,44 @@ fn what_a_program_writes_is_counted_and_more_is_requested_while_it_plays() {
         scene.ask(client, &Command::GetPlaybackLatency(asked)).expect("an answer");
     assert_eq!((latency.write_offset, latency.read_offset), (384_000, 0));
     assert_eq!((latency.local_time, latency.playing), (now, false));
+}
+
+#[test]
+fn a_program_that_was_asked_has_an_eighth_of_the_time_that_is_left_to_answer() {
+    const MS: u64 = 1_000_000;
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let [one, other] = [0; 2].map(|_| scene.stream(client));
+    let play = |scene: &mut Scene, channel: u32| {
+        let head = [384_000_u32.to_be_bytes(), channel.to_be_bytes(), [0; 4], [0; 4], [0; 4]];
+        scene.send_bytes(client, &[head.concat(), vec![0; 384_000]].concat());
+    };
+    let schedule = |scene: &mut Scene, index: u32, wake_ns: u64| {
+        let input = scene.front_end.inputs.get_mut(index).expect("a stream");
+        let until = 1 << 20;
+        input.playback.output_mut().schedule =
+            Some(Schedule { wake_ns, until, ..Schedule::default() });
+    };
+    let gathered = |scene: &mut Scene| {
+        scene.front_end.take_effects();
+        scene.front_end.gather(one.stream_index, MS);
+        let effects = scene.front_end.take_effects();
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Gather { client: program, until_ns } if program == client => Some(until_ns),
+            _ => None,
+        })
+    };
+    play(&mut scene, one.channel);
+    assert_eq!(gathered(&mut scene), None, "the device has said nothing");
+    schedule(&mut scene, one.stream_index, 9 * MS);
+    assert_eq!(gathered(&mut scene), Some(2 * MS), "the other one does not play");
+    schedule(&mut scene, one.stream_index, 1000 * MS);
+    assert_eq!(gathered(&mut scene), Some(MS + super::super::GATHERED_NS), "the longest");
+    play(&mut scene, other.channel);
+    schedule(&mut scene, other.stream_index, MS + 800);
+    assert_eq!(gathered(&mut scene), Some(MS + 100), "the neediest");
+    schedule(&mut scene, other.stream_index, MS - 1);
+    assert_eq!(gathered(&mut scene), None, "it is late already");
 }
 
 #[test]

@@ -23,6 +23,9 @@ const FORGOTTEN_PART: u64 = 32;
 /// the other are slow.
 const FAST_PART: u64 = 20;
 const SLOW_PART: u64 = 10;
+/// What a program sends is not read for this part of the time until the device needs it; and for
+/// half of the time of a fast answer at most, so that it stays one.
+const UNREAD_PART: u64 = 8;
 /// A device that wakes more often runs cycles, or has been late: in percent of a short latency,
 /// before its clock is followed, and when it is.
 const LEAST_PERIODS_PERCENT: [u64; 2] = [25, 40];
@@ -105,6 +108,18 @@ impl<O: Output> Playback<O> {
             None => self.pace().us(least) * 1000 / SLACK_PART,
         };
         Look { due_ns: ask_ns, slack_ns }
+    }
+
+    /// Returns for how long what its program sends next need not be read, ns; 0 if it is not known
+    /// when the device needs it.
+    pub fn unread_ns(&self, now_ns: u64) -> u64 {
+        if !self.runs {
+            return u64::MAX;
+        }
+        let due = self.output.schedule().and_then(|schedule| schedule.due(self.output.written()));
+        let spare_ns = due.map_or(0, |due| due.at_ns.saturating_sub(now_ns));
+        let total_ns = self.attributes.total_us(self.pace()) * 1000;
+        (spare_ns / UNREAD_PART).min(total_ns / (2 * FAST_PART))
     }
 
     /// Returns the least that is requested of a stream that is looked at early, along with others.
