@@ -73,6 +73,9 @@ impl From<Quality> for Filter {
     }
 }
 
+/// The real-time priority with which a short latency is kept: below everything of the graph.
+const PRIORITY: u32 = 1;
+
 impl Play {
     /// Plays the file on the server `server`.
     ///
@@ -100,6 +103,10 @@ impl Play {
         server_of_stream.watch_devices(server)?;
         let mut playback =
             Playback::new(server_of_stream, (stream, options), source, pacing, rate_hz);
+        if pacing.is_short() {
+            // Without it, the latency has gaps on a busy machine.
+            let _ = sys::thread::set_fifo(0, PRIORITY);
+        }
         let ending = playback.run(&self.file)?;
         if self.report {
             cli::output::print(&format!("{}\n", playback.delays()))?;

@@ -67,6 +67,11 @@ impl Pacing {
         !is_settled
     }
 
+    /// Returns whether frames are written shortly before they are heard.
+    pub(crate) fn is_short(self) -> bool {
+        self.queue_ns.is_some()
+    }
+
     /// Returns how far ahead the device may render, frames.
     pub(crate) fn depth_frames(self, rate_hz: u32) -> u32 {
         let frames = u128::from(self.depth_ns) * u128::from(rate_hz) / 1_000_000_000;

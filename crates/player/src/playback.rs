@@ -121,9 +121,8 @@ impl Playback {
             let now_ns = now_ns();
             if self.pacing.note_lateness(now_ns.saturating_sub(write_ns)) {
                 let frames = self.pacing.depth_frames(self.device_hz);
-                if let Some(ending) = self.wish(Wish::Depth { frames }, progress)? {
-                    return Ok(ending);
-                }
+                // Obeyed at the device's next wake-up, which is near: nobody has to be called.
+                self.stream.writer_mut().control_mut().wish(Wish::Depth { frames })?;
             }
             let (heard, was_dry) = (self.stream.heard(now_ns), self.stream.has_drained(now_ns));
             is_written = self.fill(heard)?;
