@@ -47,5 +47,8 @@ pub(crate) fn expect_sound(debian: &Debian, booted: &Booted) {
     }
     let played = booted.user(&format!("{PROGRAM} 440 0.1")).expect_success().stdout;
     assert!(played.contains("tone plays to "), "{played}");
+    let examined = booted.user("consort doctor").stdout;
+    let found = "/usr/lib/i386-linux-gnu/consort/libjack.so.0, for programs of 32 bits\n";
+    assert!(examined.contains(found), "{examined}");
     booted.user("consort stop").expect_success();
 }

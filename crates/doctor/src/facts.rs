@@ -1,12 +1,13 @@
 //! What the machine says about itself. Everything that cannot be read counts as absent.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use alsa::{Direction, Holder};
 use client::Observer;
 
-use crate::{BusName, PipeWireFacts, PulseSocket, bus, loader, pipewire, pulse};
+use crate::loader::{self, Width};
+use crate::{BusName, LibraryFacts, PipeWireFacts, PulseSocket, WirePlumber, bus, pipewire, pulse};
 
 /// The state of the machine, for this user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,14 +33,16 @@ pub struct Facts {
     pub pulse_server: Option<String>,
     /// PipeWire, if it runs.
     pub pipewire: Option<PipeWireFacts>,
+    /// How its session manager is configured, if that is WirePlumber.
+    pub wireplumber: Option<WirePlumber>,
     /// Names of sound servers on the session bus that somebody has.
     pub bus: Vec<BusName>,
     /// Flatpak is installed, whose programs see no more than some sockets.
     pub has_flatpak: bool,
-    /// The file that a program gets which is linked with `libjack.so.0`; `None`: there is none.
-    pub libjack: Option<PathBuf>,
-    /// Whether that file is one of consort's.
-    pub libjack_is_ours: bool,
+    /// What a program gets that is linked with `libjack.so.0`; `None`: there is none.
+    pub libjack: Option<LibraryFacts>,
+    /// The same, of a program of 32 bits on a system of 64.
+    pub narrow_libjack: Option<LibraryFacts>,
     /// The server that was asked about, if it runs.
     pub server: Option<ServerFacts>,
 }
@@ -91,7 +94,7 @@ impl Facts {
     /// Reads the machine, and asks the server of that name.
     #[must_use]
     pub fn gather(server: &str) -> Self {
-        let libjack = loader::find("libjack.so.0");
+        let wireplumber = WirePlumber::installed();
         Self {
             rtprio_limit: priority_limit(),
             memlock_limit: sys::process::memlock_limit(),
@@ -101,12 +104,13 @@ impl Facts {
             cards: cards(),
             others: others(),
             pulse: pulse::listener(),
-            pipewire: pipewire::running(),
+            pipewire: pipewire::running(wireplumber),
+            wireplumber,
             bus: bus::names(),
             has_flatpak: Path::new("/usr/bin/flatpak").exists(),
             pulse_server: std::env::var("PULSE_SERVER").ok().filter(|named| !named.is_empty()),
-            libjack_is_ours: libjack.as_deref().is_some_and(loader::is_ours),
-            libjack,
+            libjack: loader::find("libjack.so.0", Width::Own),
+            narrow_libjack: loader::find("libjack.so.0", Width::Narrow),
             server: running(server),
         }
     }

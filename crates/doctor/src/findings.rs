@@ -2,7 +2,7 @@
 
 mod other_servers;
 
-use crate::{CardFacts, Facts, ServerFacts};
+use crate::{CardFacts, Facts, LibraryFacts, ServerFacts};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,8 @@ const ENOUGH_LOCKED_BYTES: u64 = 256 << 20;
 #[must_use]
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![library(facts), server(facts.server.as_ref())];
-    found.extend(cards(&facts.cards));
+    found.extend(narrow_library(facts.narrow_libjack.as_ref()));
+    found.extend(cards(facts));
     found.extend(other_servers::findings(facts));
     found.extend([priority(facts), memory(facts)]);
     found.extend(throttle(facts));
@@ -73,13 +74,27 @@ fn library(facts: &Facts) -> Finding {
     let advice = "install the package libjack-consort0, or start programs with 'consort exec -- \
                   PROGRAM'";
     match &facts.libjack {
-        Some(path) if facts.libjack_is_ours => good("libjack", format!("{}", path.display())),
-        Some(path) => {
+        Some(LibraryFacts { path, is_ours: true }) => good("libjack", path.display().to_string()),
+        Some(LibraryFacts { path, is_ours: false }) => {
             let found = format!("programs get {}, which is not consort's", path.display());
             good("libjack", found).but(Verdict::Wrong, advice)
         }
         None => good("libjack", "the loader finds none").but(Verdict::Wrong, advice),
     }
+}
+
+/// Few programs have 32 bits, and need no library if they play through ALSA or PulseAudio.
+fn narrow_library(library: Option<&LibraryFacts>) -> Option<Finding> {
+    let LibraryFacts { path, is_ours } = library?;
+    let path = path.display();
+    Some(if *is_ours {
+        good("libjack", format!("{path}, for programs of 32 bits"))
+    } else {
+        good("libjack", format!("programs of 32 bits get {path}, which is not consort's")).but(
+            Verdict::Note,
+            "install the package libjack-consort0:i386; docs/needs.md says what building it takes",
+        )
+    })
 }
 
 fn server(server: Option<&ServerFacts>) -> Finding {
@@ -98,15 +113,15 @@ fn server(server: Option<&ServerFacts>) -> Finding {
     good("server", found)
 }
 
-fn cards(cards: &[CardFacts]) -> Vec<Finding> {
-    if cards.is_empty() {
+fn cards(facts: &Facts) -> Vec<Finding> {
+    if facts.cards.is_empty() {
         let none = good("card", "none: programs play to the timer, and are not heard");
         return vec![none.but(Verdict::Note, "plug one in, or load its driver: aplay -l")];
     }
-    cards.iter().map(card).collect()
+    facts.cards.iter().map(|found| card(facts, found)).collect()
 }
 
-fn card(card: &CardFacts) -> Finding {
+fn card(facts: &Facts, card: &CardFacts) -> Finding {
     let CardFacts { name, device, .. } = card;
     if card.is_forbidden {
         return good("card", format!("{name} ({device}) is closed to you")).but(
@@ -118,7 +133,7 @@ fn card(card: &CardFacts) -> Finding {
         Some(holder) if holder.program.as_deref() != Some("consort") => {
             let program = holder.program.as_deref().unwrap_or_default();
             good("card", format!("{name} ({device}) is in use by {holder}"))
-                .but(Verdict::Wrong, other_servers::end(program, holder.process))
+                .but(Verdict::Wrong, other_servers::end(facts, program, holder.process))
         }
         Some(holder) => good("card", format!("{name} ({device}), open in {holder}")),
         None => good("card", format!("{name} ({device})")),

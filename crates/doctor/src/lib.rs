@@ -10,14 +10,18 @@ mod facts;
 mod findings;
 mod listener;
 mod loader;
+mod output;
 mod pipewire;
 mod pulse;
 #[cfg(test)]
 mod tests;
+mod wireplumber;
 
 pub use bus::BusName;
 pub use command::Doctor;
 pub use facts::{CardFacts, Facts, OtherServer, ServerFacts};
 pub use findings::{Finding, Verdict, findings};
+pub use loader::LibraryFacts;
 pub use pipewire::PipeWireFacts;
 pub use pulse::PulseSocket;
+pub use wireplumber::WirePlumber;

@@ -1,14 +1,10 @@
 //! Whether PipeWire runs, and whether it offers sound besides cameras and screens.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::listener;
+use crate::{WirePlumber, listener, output};
 
 /// A PipeWire that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,41 +17,17 @@ pub struct PipeWireFacts {
     pub has_our_settings: bool,
 }
 
-/// What the package `consort-pulse` installs.
-const SETTINGS: &str = "/usr/share/wireplumber/main.lua.d/51-consort.lua";
-
-/// PipeWire's tool answers within this time, or not at all.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// Looks at PipeWire without starting it, as connecting to a socket of systemd would.
-pub(crate) fn running() -> Option<PipeWireFacts> {
+pub(crate) fn running(wireplumber: Option<WirePlumber>) -> Option<PipeWireFacts> {
     let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty())?;
     let socket: PathBuf = Path::new(&directory).join("pipewire-0");
     let holders = listener::holders_at(&socket)?;
     let daemon = holders.iter().find(|holder| holder.program != "systemd")?;
     Some(PipeWireFacts {
         process: daemon.process,
-        sound: dump().as_deref().and_then(sound),
-        has_our_settings: Path::new(SETTINGS).exists(),
+        sound: output::of("pw-dump", &[]).as_deref().and_then(sound),
+        has_our_settings: wireplumber.is_some_and(|found| found.settings_of_package().exists()),
     })
-}
-
-/// Everything that PipeWire has, as its own tool prints it.
-fn dump() -> Option<String> {
-    let mut command = Command::new("pw-dump");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut tool = command.spawn().ok()?;
-    let mut output = tool.stdout.take()?;
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        sender.send(output.read_to_string(&mut text).ok().map(|_| text))
-    });
-    let text = receiver.recv_timeout(PATIENCE).ok().flatten();
-    // It has ended, or is at a PipeWire that hangs.
-    let _ = tool.kill();
-    let _ = tool.wait();
-    text
 }
 
 /// The names of the sinks and sources in what `pw-dump` prints; `None`: that is something else.

@@ -5,9 +5,13 @@ use crate::listener::inode_of_listener;
 use crate::pipewire::sound;
 use crate::pulse::unit_of;
 use crate::{
-    BusName, CardFacts, Facts, OtherServer, PipeWireFacts, PulseSocket, ServerFacts, Verdict,
-    findings,
+    BusName, CardFacts, Facts, LibraryFacts, OtherServer, PipeWireFacts, PulseSocket, ServerFacts,
+    Verdict, WirePlumber, findings,
 };
+
+fn library(path: &str, is_ours: bool) -> Option<LibraryFacts> {
+    Some(LibraryFacts { path: path.into(), is_ours })
+}
 
 /// A machine with nothing to complain about.
 fn healthy() -> Facts {
@@ -37,8 +41,9 @@ fn healthy() -> Facts {
             is_ours: true,
         }],
         has_flatpak: true,
-        libjack: Some("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0".into()),
-        libjack_is_ours: true,
+        wireplumber: Some(WirePlumber::Scripts),
+        libjack: library("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0", true),
+        narrow_libjack: library("/usr/lib/i386-linux-gnu/consort/libjack.so.0", true),
         server: Some(ServerFacts {
             name: "default".into(),
             process: 7,
@@ -80,11 +85,30 @@ fn a_healthy_machine_is_good_in_every_line() {
 #[test]
 fn another_projects_library_is_wrong() {
     let others = |facts: &mut Facts| {
-        facts.libjack_is_ours = false;
-        facts.libjack = Some("/lib/x86_64-linux-gnu/libjack.so.0".into());
+        facts.narrow_libjack = None;
+        facts.libjack = library("/lib/x86_64-linux-gnu/libjack.so.0", false);
     };
     expect(others, "libjack", Verdict::Wrong, "/lib/x86_64-linux-gnu/libjack.so.0, which is not");
     expect(|facts| facts.libjack = None, "libjack", Verdict::Wrong, "libjack-consort0");
+}
+
+/// What is found about the library of 32 bits, with the advice.
+fn about_narrow_library(narrow_libjack: Option<LibraryFacts>) -> Option<(Verdict, String)> {
+    let found = findings(&Facts { narrow_libjack, ..healthy() });
+    let found = found.into_iter().find(|finding| finding.found.contains("programs of 32 bits"))?;
+    Some((found.verdict, format!("{} → {}", found.found, found.advice.unwrap_or_default())))
+}
+
+#[test]
+fn another_projects_library_of_32_bits_is_noted() {
+    let (verdict, text) = about_narrow_library(healthy().narrow_libjack).expect("a line");
+    assert!(verdict == Verdict::Good && text.starts_with("/usr/lib/i386-linux-gnu/"), "{text}");
+    let others = library("/lib/i386-linux-gnu/libjack.so.0", false);
+    let (verdict, text) = about_narrow_library(others).expect("a line");
+    assert_eq!(verdict, Verdict::Note);
+    assert!(text.contains("get /lib/i386-linux-gnu/libjack.so.0, which is not"), "{text}");
+    assert!(text.contains("libjack-consort0:i386"), "{text}");
+    assert_eq!(about_narrow_library(None), None, "no program of 32 bits needs one");
 }
 
 #[test]
@@ -126,9 +150,42 @@ fn pipewire_is_good_without_sound_and_otherwise_comes_with_what_takes_it_from_it
     expect(has(Some(cards), false), "pipewire", Verdict::Note, advice);
     let advice = "alsa_input.pci → systemctl --user restart wireplumber";
     expect(has(Some(cards), true), "pipewire", Verdict::Note, advice);
+    let without = |facts: &mut Facts| {
+        has(Some(cards), false)(facts);
+        facts.wireplumber = None;
+    };
+    expect(without, "pipewire", Verdict::Note, "its session manager");
     expect(has(None, true), "pipewire", Verdict::Note, "pipewire-bin");
     let found = findings(&Facts { pipewire: None, ..healthy() });
     assert!(found.iter().all(|finding| finding.subject != "pipewire"), "it does not run");
+}
+
+#[test]
+fn wireplumber_is_given_settings_that_its_version_reads() {
+    let printed = |version: &str| {
+        format!("Compiled with libwireplumber 0.4.1\nLinked with libwireplumber {version}\n")
+    };
+    for (version, expected) in [
+        ("0.4.13", Some(WirePlumber::Scripts)),
+        ("0.5.0", Some(WirePlumber::Files)),
+        ("0.10.1", Some(WirePlumber::Files)),
+        ("1.0", Some(WirePlumber::Files)),
+        ("of nobody", None),
+    ] {
+        assert_eq!(WirePlumber::of_version(&printed(version)), expected, "{version}");
+    }
+    assert_eq!(WirePlumber::of_version("no such program"), None);
+    let held = |wireplumber| {
+        let holder = Holder { process: 42, program: Some("wireplumber".into()) };
+        move |facts: &mut Facts| {
+            facts.wireplumber = Some(wireplumber);
+            facts.cards[0].holder = Some(holder);
+        }
+    };
+    let script = "echo 'alsa_monitor.enabled = false' > ~/.config/wireplumber/main.lua.d/51-";
+    expect(held(WirePlumber::Scripts), "card", Verdict::Wrong, script);
+    let file = "monitor.alsa-midi = disabled } }' > ~/.config/wireplumber/wireplumber.conf.d/51-";
+    expect(held(WirePlumber::Files), "card", Verdict::Wrong, file);
 }
 
 #[test]

@@ -7,15 +7,15 @@ use crate::{BusName, Facts, OtherServer, PipeWireFacts, PulseSocket};
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![others(facts), pulse(facts)];
     found.extend(flatpak(facts));
-    found.extend(facts.pipewire.as_ref().map(pipewire));
-    found.extend(facts.bus.iter().map(bus_name));
+    found.extend(facts.pipewire.as_ref().map(|found| pipewire(facts, found)));
+    found.extend(facts.bus.iter().map(|name| bus_name(facts, name)));
     found
 }
 
 /// What ends a server, and keeps systemd from starting it again.
-pub(super) fn end(program: &str, process: u32) -> String {
+pub(super) fn end(facts: &Facts, program: &str, process: u32) -> String {
     match program {
-        "pipewire" | "wireplumber" => LEAVE_CARDS.to_owned(),
+        "pipewire" | "wireplumber" => leave_cards(facts),
         _ => unit(program).map_or_else(
             || format!("kill {process}"),
             |units| format!("systemctl --user disable --now {units}"),
@@ -23,14 +23,15 @@ pub(super) fn end(program: &str, process: u32) -> String {
     }
 }
 
-/// What makes PipeWire's session manager leave cards alone, without ending it. As the package
-/// `consort-pulse` has it for all users.
-const LEAVE_CARDS: &str = "mkdir -p ~/.config/wireplumber/main.lua.d && echo \
-                           'alsa_monitor.enabled = false' > \
-                           ~/.config/wireplumber/main.lua.d/51-consort.lua && systemctl --user \
-                           restart wireplumber";
+/// What makes PipeWire's session manager leave cards alone.
+fn leave_cards(facts: &Facts) -> String {
+    facts.wireplumber.map_or_else(
+        || "have its session manager leave cards alone: WirePlumber can, and is not here".into(),
+        |wireplumber| wireplumber.leave_cards().into(),
+    )
+}
 
-fn pipewire(found: &PipeWireFacts) -> Finding {
+fn pipewire(facts: &Facts, found: &PipeWireFacts) -> Finding {
     let subject = "pipewire";
     let process = found.process;
     match found.sound.as_deref() {
@@ -42,8 +43,9 @@ fn pipewire(found: &PipeWireFacts) -> Finding {
             let advice = if found.has_our_settings {
                 "systemctl --user restart wireplumber, which has settings since that leave cards \
                  alone"
+                    .to_owned()
             } else {
-                LEAVE_CARDS
+                leave_cards(facts)
             };
             good(subject, format!("offers sound of its own (process {process}): {names}"))
                 .but(Verdict::Note, advice)
@@ -53,14 +55,14 @@ fn pipewire(found: &PipeWireFacts) -> Finding {
     }
 }
 
-fn bus_name(found: &BusName) -> Finding {
+fn bus_name(facts: &Facts, found: &BusName) -> Finding {
     let BusName { name, owner: OtherServer { program, process }, is_ours } = found;
     let text = format!("{name} is {program}'s (process {process})");
     let text = good("d-bus", text);
     if *is_ours {
         return text;
     }
-    let end = end(program, *process);
+    let end = end(facts, program, *process);
     let advice = match name.as_str() {
         JACK => format!("programs that control JACK there control that one: {end}"),
         PULSEAUDIO => format!("another server of PulseAudio's kind runs: {end}"),
@@ -155,7 +157,7 @@ fn pulse(facts: &Facts) -> Finding {
         }
         PulseSocket::Other(OtherServer { program, process }) => {
             let found = format!("programs of PulseAudio play to {program} (process {process})");
-            let end = end(program, *process);
+            let end = end(facts, program, *process);
             good(subject, found).but(Verdict::Note, format!("{end}, then {begin}"))
         }
         PulseSocket::Nobody => {
