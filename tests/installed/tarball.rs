@@ -76,6 +76,9 @@ fn expect_install_and_removal(unpacked: &Unpacked) {
         let printed = unpacked.install(&["--prefix", &at]).expect("it installs");
         assert!(printed.contains("consort exec"), "{printed}");
     }
+    let notices = prefix.join("share/doc/consort/third-party-notices.txt");
+    let notices = fs::read_to_string(notices).expect("licences of what is linked");
+    assert!(notices.contains("UBUNTU FONT LICENCE"), "{notices}");
     let version = Command::new(prefix.join("bin/consort")).arg("--version").output();
     assert!(version.expect("it runs").status.success());
     for unit in ["share/systemd/user/consort.service", "share/dbus-1/services"] {

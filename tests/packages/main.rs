@@ -43,6 +43,7 @@ fn programs_play_through_the_packages_without_configuration() {
     debian.run(&install("jackd2 pulseaudio-utils alsa-utils")).expect_success();
     desktop::expect_pipewire_without_sound(&debian);
     narrow::install(&debian, narrow);
+    expect_notices(&debian);
 
     let Some(booted) = debian.boot() else { return };
     expect_first_program_starts_a_server(&debian, &booted);
@@ -71,6 +72,16 @@ fn expect_no_second_server(debian: &Debian) {
     assert!(simulated.contains("Inst libjack-consort0 "), "{simulated}");
     for server in OTHER_SERVERS {
         assert!(!simulated.contains(&format!("Inst {server}")), "{server}: {simulated}");
+    }
+}
+
+/// The licences of what is linked are in the packages that have it.
+fn expect_notices(debian: &Debian) {
+    for (package, linked) in [("consort", "plotters 0."), ("libjack-consort0", "rustix 1.")] {
+        let file = format!("/usr/share/doc/{package}/third-party-notices.txt.gz");
+        let text = debian.run(&format!("zcat {file}")).expect_success().stdout;
+        assert!(text.contains(&format!("\n{linked}")), "{package}");
+        assert!(text.contains("\nthe standard library of rustc "), "{package}");
     }
 }
 

@@ -11,9 +11,12 @@ use serde_json::{Value, json};
 
 use crate::command::{host, root};
 
-/// The packages of what is installed.
-const INSTALLED: [&str; 4] =
-    ["consort", "consort-libjack", "consort-jackserver", "consort-jacknet"];
+/// The packages of the libraries that are installed.
+pub(crate) const LIBRARIES: [&str; 3] =
+    ["consort-libjack", "consort-jackserver", "consort-jacknet"];
+
+/// The packages of all that is installed.
+pub(crate) const INSTALLED: [&str; 4] = ["consort", LIBRARIES[0], LIBRARIES[1], LIBRARIES[2]];
 
 /// Prints the bill, or writes it to a file.
 ///
@@ -32,7 +35,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// What cargo knows of the workspace and of all that it builds on, for this platform.
-fn metadata() -> Result<Value> {
+pub(crate) fn metadata() -> Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
@@ -43,11 +46,12 @@ fn metadata() -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo's metadata are not JSON")
 }
 
-fn bill(metadata: &Value) -> Result<Value> {
+/// The packages that are linked into those with the names `installed`, except our own.
+pub(crate) fn linked<'a>(metadata: &'a Value, installed: &[&str]) -> Result<Vec<&'a Value>> {
     let packages = by_id(&metadata["packages"])?;
     let nodes = by_id(&metadata["resolve"]["nodes"])?;
     let installed = packages.iter().filter(|(_, package)| {
-        package["source"].is_null() && INSTALLED.iter().any(|name| package["name"] == *name)
+        package["source"].is_null() && installed.iter().any(|name| package["name"] == *name)
     });
     let (mut linked, mut open) =
         (BTreeSet::new(), installed.map(|(id, _)| *id).collect::<Vec<&str>>());
@@ -60,13 +64,13 @@ fn bill(metadata: &Value) -> Result<Value> {
         let normal = dependencies.into_iter().flatten().filter(|dependency| is_normal(dependency));
         open.extend(normal.filter_map(|dependency| dependency["pkg"].as_str()));
     }
-    let mut components = Vec::new();
-    for id in linked {
-        // Our own are what the bill is of.
-        if let Some(package) = packages.get(id).filter(|package| !package["source"].is_null()) {
-            components.push(component(package)?);
-        }
-    }
+    let linked = linked.into_iter().filter_map(|id| packages.get(id).copied());
+    Ok(linked.filter(|package| !package["source"].is_null()).collect())
+}
+
+fn bill(metadata: &Value) -> Result<Value> {
+    let linked = linked(metadata, &INSTALLED)?.into_iter();
+    let components = linked.map(component).collect::<Result<Vec<Value>>>()?;
     let of = json!({ "type": "application", "name": "consort", "version": version() });
     Ok(json!({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,

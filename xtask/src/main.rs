@@ -12,6 +12,7 @@ mod install;
 mod links;
 mod mutate;
 mod narrow;
+mod notices;
 mod release;
 mod sanitize;
 mod soak;
@@ -44,6 +45,8 @@ Tasks:
                            break the real-time core in known places: the models must notice
   mutate --defences [--short | --only NAME...]
                            take a defence away: the test that is there for it must notice
+  notices [--libraries] [--out FILE]
+                           print the licences of all that is linked, or into the libraries alone
   release --dry-run [--compare]
                            rehearse the release of the version that Cargo.toml names
   sanitize                 run the lock-free parts under ThreadSanitizer
@@ -75,6 +78,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         Some(("install", arguments)) => install::run(arguments)?,
         Some(("links", [])) => links::run()?,
         Some(("mutate", arguments)) => return Ok(mutate::run(arguments)?),
+        Some(("notices", arguments)) => notices::run(arguments)?,
         Some(("release", arguments)) => release::run(arguments)?,
         Some(("sanitize", [])) => sanitize::run()?,
         Some(("setup", [])) => {

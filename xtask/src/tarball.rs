@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::root;
-use crate::{bill, install, succeed};
+use crate::{bill, install, notices, succeed};
 
 /// Where the archive goes, unless another directory is named.
 const OUT: &str = "target/tarball";
@@ -35,6 +35,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let bill = tree.join("share/doc/consort/consort.cdx.json");
     fs::create_dir_all(bill.parent().unwrap_or(&tree))?;
     bill::run(&["--out".into(), bill.to_string_lossy().into_owned()])?;
+    let notices = bill.with_file_name("third-party-notices.txt");
+    notices::run(&["--out".into(), notices.to_string_lossy().into_owned()])?;
     for (from, to) in [
         ("xtask/tarball/install", "install"),
         ("docs/needs.md", "NEEDS"),
