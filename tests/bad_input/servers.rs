@@ -126,7 +126,8 @@ fn runs_without_a_reader(prepare: impl FnOnce(&mut io::PipeReader, &mut io::Pipe
     let (mut reader, mut writer) = io::pipe().expect("a pipe");
     prepare(&mut reader, &mut writer);
     let mut command = command_in(place.path(), &binary("consort"));
-    command.args(["run", "-n", "under-test", "--no-realtime"]).stderr(writer).stdout(Stdio::null());
+    let words = ["run", "-n", "under-test", "--no-realtime", "--web", "127.0.0.1:0"];
+    command.args(words).stderr(writer).stdout(Stdio::null());
     let mut server = command.spawn().expect("a process");
     let consort = |words: &[&str]| {
         let mut command = command_in(place.path(), &binary("consort"));
@@ -137,6 +138,8 @@ fn runs_without_a_reader(prepare: impl FnOnce(&mut io::PipeReader, &mut io::Pipe
     for playback in ["1", "2"] {
         consort(&["driver", "timer", "--playback", playback]).expect_success();
     }
+    // The ALSA library has something to say to that as well.
+    assert_eq!(consort(&["driver", "alsa", "--device", "missing"]).code, Some(1));
     consort(&["status"]).expect_success();
     consort(&["stop"]).expect_success();
     assert!(server.wait().expect("its child").success());

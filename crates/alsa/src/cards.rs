@@ -36,6 +36,7 @@ pub struct CardDevice {
 /// Returns all cards that answer, by index.
 #[must_use]
 pub fn cards() -> Vec<Card> {
+    crate::messages::report();
     Iter::new().flatten().filter_map(|card| describe(&card).ok()).collect()
 }
 

@@ -81,6 +81,7 @@ impl Controls {
     /// Opens the card of this number.
     pub(crate) fn open(card: u32) -> Result<Self, i32> {
         let name = CString::new(format!("hw:{card}")).map_err(|_| libc::EINVAL)?;
+        crate::messages::report();
         let mut handle = null_mut();
         // SAFETY: `handle` outlives the call, `name` is zero-terminated.
         let result = unsafe { ffi::snd_ctl_open(&mut handle, name.as_ptr(), NONBLOCK) };

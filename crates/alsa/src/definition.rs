@@ -32,6 +32,7 @@ impl Drop for Configuration {
 
 impl Configuration {
     fn read() -> Option<Self> {
+        crate::messages::report();
         let mut top = null_mut();
         // SAFETY: `top` outlives the call, which returns a reference in it or fails.
         let result = unsafe { ffi::snd_config_update_ref(&mut top) };

@@ -9,6 +9,7 @@ use alsa_sys as ffi;
 use crate::configure::Setup;
 use crate::definition::sound_server;
 use crate::error::{Fault, OpenError};
+use crate::messages;
 
 /// The direction of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +77,7 @@ impl Pcm {
             Direction::Capture => ffi::SND_PCM_STREAM_CAPTURE,
             Direction::Playback => ffi::SND_PCM_STREAM_PLAYBACK,
         };
+        messages::report();
         let mut handle = null_mut();
         // SAFETY: `handle` outlives the call, `name` is zero-terminated.
         let result = unsafe {

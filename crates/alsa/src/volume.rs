@@ -56,6 +56,7 @@ impl From<alsa_rs::Error> for VolumeError {
 /// # Errors
 /// [`VolumeError`].
 pub fn volume(card: u32, changes: &[Change]) -> Result<Volume, VolumeError> {
+    crate::messages::report();
     let mixer = Mixer::new(&format!("hw:{card}"), false).map_err(|_| VolumeError::None)?;
     let named = |name: &str| {
         let mut controls = mixer.iter().filter_map(Selem::new);

@@ -25,17 +25,15 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Request::AddSlave { server, slave } => {
             // Checked before a process is started for nothing.
             let _there = Observer::open(Some(&server))?;
-            slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
+            slave.notices.iter().for_each(|notice| sys::report!("jackd: {notice}"));
             output::print(&format!("{}\n", device_bridge::add(&server, &slave.device)?.name))?;
         }
         Request::Run { config, while_stdin_is_open, notices, devices, startup } => {
-            if config.verbose {
-                for notice in notices {
-                    eprintln!("jackd: {notice}");
-                }
-            }
+            let told = notices.into_iter().filter(|_| config.verbose);
+            let notices = told.map(|notice| format!("jackd: {notice}")).collect();
             let others = Companions::default();
-            let companions = Companions { devices, startup, while_stdin_is_open, ..others };
+            let companions =
+                Companions { devices, startup, while_stdin_is_open, notices, ..others };
             return companions.run_server(*config);
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Companions {
     pub(crate) startup: StartupLoad,
     /// The server ends with standard input.
     pub(crate) while_stdin_is_open: bool,
+    /// Lines for the user.
+    pub(crate) notices: Vec<String>,
 }
 
 /// What has started. Dropping it ends the processes.
@@ -51,6 +53,7 @@ impl Companions {
         let page = self.page.listen()?;
         let name = config.name.clone();
         let start = || -> anyhow::Result<Running> {
+            self.notices.iter().for_each(|notice| sys::report!("{notice}"));
             Ok(Running {
                 _page: page.map(|page| page.start(&name)).transpose()?,
                 _front_end: self.front_end.start(&name)?,

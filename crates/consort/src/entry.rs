@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -11,6 +12,9 @@ use cli::{error_chain, in_one_line, output};
 
 use crate::arguments::Arguments;
 use crate::{as_jackd, exit};
+
+/// How long a command that ends waits until everything that it reported is written.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Runs the command line `words`. Its first word is the name that the program was called by: as
 /// `jackd` or `jackdmp` it takes the options of JACK's server. Errors are printed on standard error
@@ -24,6 +28,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         _ => ("consort", run_consort(&words)),
     };
+    sys::log::flush(LAST_LINES);
     result.unwrap_or_else(|error| {
         // Standard error may be closed, which changes nothing about the outcome.
         let _ = writeln!(std::io::stderr(), "{name}: {}", error_chain(&error));

@@ -4,6 +4,7 @@
 //! completions come. Every command is a file under `command/`: its arguments, what it asks of the
 //! server, what it prints.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 mod arguments;
 mod as_jackd;

@@ -51,7 +51,6 @@ impl PageArguments {
         let Some(address) = self.address else { return Ok(None) };
         let token = read_token(self.token_file.as_deref())?;
         let listener = listen(address, token.as_ref())?;
-        announce(&listener, token.as_ref())?;
         Ok(Some(ListeningPage { listener, token_file: self.token_file.clone() }))
     }
 }
@@ -60,6 +59,7 @@ impl ListeningPage {
     /// Starts the page's process for a server that is about to run in this process. Must be called
     /// by the main thread: the page ends when the thread that started it ends.
     pub(crate) fn start(self, server: &str) -> anyhow::Result<Page> {
+        announce(&self.listener, self.token_file.is_some())?;
         let mut command = cli::own_program()?;
         command.args(["web", "--server", server, "--parent", &std::process::id().to_string()]);
         if let Some(file) = &self.token_file {
@@ -89,11 +89,11 @@ pub(crate) fn listen(address: SocketAddr, token: Option<&Token>) -> anyhow::Resu
         .with_context(|| format!("cannot listen at {address} for the web page"))
 }
 
-/// States the page's address on standard error.
-pub(crate) fn announce(listener: &TcpListener, token: Option<&Token>) -> anyhow::Result<()> {
+/// Reports the page's address.
+pub(crate) fn announce(listener: &TcpListener, has_token: bool) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
-    let how = if token.is_some() { "?token=…" } else { "" };
-    eprintln!("consort: web page: http://{address}/{how}");
+    let how = if has_token { "?token=…" } else { "" };
+    sys::report!("consort: web page: http://{address}/{how}");
     Ok(())
 }
 

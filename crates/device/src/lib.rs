@@ -20,4 +20,4 @@ pub use self::file::{FileDriver, FileDriverError, FileOptions, is_same_file};
 pub use self::monitored::Monitored;
 pub use self::reservation::{CardClaim, CardReservation, ClaimNews, Reservation};
 pub use self::timer::{NullCard, Timer};
-pub use ::alsa::disable_library_locks;
+pub use ::alsa::{disable_library_locks, discard_library_messages};

@@ -56,6 +56,7 @@ impl DeviceThread {
                 // Refused only if the right was taken away since the server started.
                 let _ = sys::thread::set_fifo(0, priority);
             }
+            device::discard_library_messages();
             sys::thread::flush_denormals_to_zero();
             sys::thread::prefault_stack(PREFAULTED_STACK_BYTES);
             self.run();

@@ -380,6 +380,7 @@ fn spawn_driver_thread(
             // Without the right to pin itself, the driver runs where the kernel likes.
             let _ = only.insert(cpu as usize) && sys::thread::set_affinity(&only).is_ok();
         }
+        device::discard_library_messages();
         sys::thread::flush_denormals_to_zero();
         sys::thread::prefault_stack(64 * 1024);
         cycles.run()

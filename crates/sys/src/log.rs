@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Lines that wait to be written.
 const ROOM: usize = 256;
+const STACK_BYTES: usize = 128 * 1024;
 
 static QUEUE: OnceLock<Option<SyncSender<Message>>> = OnceLock::new();
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -62,13 +63,13 @@ pub fn flush(limit: Duration) {
 
 fn start() -> Option<SyncSender<Message>> {
     let (queue, messages) = sync_channel(ROOM);
-    let thread = std::thread::Builder::new().name("consort-log".into());
     let body = move || {
         // It may be started before the server gives up root's rights, and needs none.
         let _ = crate::process::drop_rights(false);
         write_all(&messages, &mut std::io::stderr(), &LOST);
     };
-    thread.spawn(body).ok().map(|_| queue)
+    // What is sent to the process is for the threads that were there before.
+    crate::thread::spawn_without_signals("consort-log", STACK_BYTES, body).ok().map(|_| queue)
 }
 
 fn write_all(messages: &Receiver<Message>, output: &mut impl Write, lost: &AtomicU64) {

@@ -79,7 +79,7 @@ impl Execute {
 
     fn not_started(&self, error: io::Error) -> anyhow::Result<ExitCode> {
         let program = self.words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        eprintln!("consort: cannot run '{program}': {error}");
+        sys::report!("consort: cannot run '{program}': {error}");
         let missing = error.kind() == io::ErrorKind::NotFound;
         Ok(ExitCode::from(if missing { NOT_FOUND } else { NOT_EXECUTABLE }))
     }
@@ -94,6 +94,8 @@ fn end_like(status: ExitStatus) -> ExitCode {
     // A signal that is blocked here becomes the exit code that shells report for it.
     let script = "ulimit -c 0; kill -\"$1\" $$; exit $((128 + $1))";
     let error = Command::new("/bin/sh").args(["-c", script, "sh"]).arg(signal.to_string()).exec();
-    eprintln!("consort: signal {signal} ended the program, and /bin/sh cannot pass it on: {error}");
+    sys::report!(
+        "consort: signal {signal} ended the program, and /bin/sh cannot pass it on: {error}"
+    );
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }

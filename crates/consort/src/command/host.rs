@@ -50,7 +50,7 @@ impl Host {
             return Ok(ExitCode::SUCCESS);
         }
         if let Err(error) = self.run_plug_in(socket) {
-            eprintln!("consort: cannot run the plug-in '{}': {error:#}", self.object);
+            sys::report!("consort: cannot run the plug-in '{}': {error:#}", self.object);
         }
         Ok(ExitCode::FAILURE)
     }

@@ -174,7 +174,7 @@ impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let config = self.config(server)?;
         // Must happen before the termination signals are blocked.
-        let _interrupts = self.move_interrupts()?;
+        let interrupts = self.move_interrupts()?;
         let companions = Companions {
             page: self.page,
             front_end: self.front_end,
@@ -184,6 +184,7 @@ impl Run {
                 session: self.internal_session_file,
             },
             while_stdin_is_open: self.while_stdin_is_open,
+            notices: interrupts.iter().map(moved_interrupts).collect(),
         };
         companions.run_server(config)
     }
@@ -195,10 +196,6 @@ impl Run {
         };
         let moved = MovedInterrupts::away_from(cpus)
             .with_context(|| format!("cannot move interrupts away from the CPUs {cpus}"))?;
-        let (count, others, unmovable) = (moved.moved(), moved.others, moved.unmovable);
-        eprintln!(
-            "consort: {count} interrupts moved to the CPUs {others}, {unmovable} cannot be moved"
-        );
         Ok(Some(moved))
     }
 
@@ -250,6 +247,11 @@ impl Run {
             trusts_programs: self.trust_programs,
         })
     }
+}
+
+fn moved_interrupts(moved: &MovedInterrupts) -> String {
+    let (count, others, unmovable) = (moved.moved(), &moved.others, moved.unmovable);
+    format!("consort: {count} interrupts moved to the CPUs {others}, {unmovable} cannot be moved")
 }
 
 /// Reads the state file, if it exists. Its path becomes absolute, since the server may run in

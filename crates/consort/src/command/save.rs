@@ -1,5 +1,6 @@
 //! `consort save` and `consort restore`: the state of a server in a file.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,9 +57,9 @@ impl Restore {
         };
         let unlisted = if self.exact { Unlisted::Disconnect } else { Unlisted::Keep };
         let failures = observe::restore(&Observer::open(Some(server))?, &state, unlisted)?;
-        for failure in &failures {
-            eprintln!("consort: not restored: {failure}");
-        }
+        let lines = failures.iter().map(|failure| format!("consort: not restored: {failure}\n"));
+        // Standard error may be closed, which changes nothing about the outcome.
+        let _ = std::io::stderr().write_all(lines.collect::<String>().as_bytes());
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUSED) })
     }
 }

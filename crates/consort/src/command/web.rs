@@ -39,7 +39,7 @@ impl Web {
             }
             None => {
                 let listener = listen(self.address, token.as_ref())?;
-                announce(&listener, token.as_ref())?;
+                announce(&listener, token.is_some())?;
                 listener
             }
         };

@@ -37,6 +37,12 @@ pub(super) const RIGHTS: &[Defence] = &[
         SYS,
         "log::tests::lines_that_nothing_reads_are_lost_and_delay_nothing",
     ),
+    process(
+        "messages.written_by_library",
+        Delete,
+        "bad_input",
+        "servers::a_server_whose_standard_error_is_full_continues",
+    ),
     // Descriptors of peers.
     process(
         "foreign.closed_at_once",
