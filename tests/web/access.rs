@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use harness::{Finished, Program, Server, binary};
+use harness::{Finished, Program, Server, binary, eventually};
 use serde_json::json;
 
-use crate::http::{Answer, ask, get};
+use crate::http::{Answer, ask, get, order};
 use crate::served::{address_in, page_alone, served};
 
 const SECRET: &str = "0123456789abcdef0123";
@@ -122,6 +122,36 @@ fn a_page_with_a_token_answers_nothing_without_it() {
         200,
         "under any name"
     );
+}
+
+#[test]
+fn a_page_without_a_token_serves_no_server_with_a_policy() {
+    let mut server = Server::timer(1024);
+    let (_page, address) = page_alone(&server, &[]);
+    let is_up = |address, authorization: &str| {
+        let metrics = ask(address, "GET", "/metrics", &[("Authorization", authorization)], "");
+        metrics.body.contains("consort_up 1").then_some(())
+    };
+    eventually("it serves a server without one", || is_up(address, ""));
+    let policy = server.directory().join("policy");
+    std::fs::write(&policy, "everything\n").expect("a file");
+    server.kill();
+    server.start_another(&["--quantum", "1024", "--policy", &policy.to_string_lossy()]);
+    let connect = json!({ "connect": { "source": "system:capture_1",
+                                       "destination": "system:playback_1" } });
+    let answer = eventually("the page finds the next server", || {
+        let answer = order(address, &connect);
+        (answer.status != 503).then_some(answer)
+    });
+    assert!(answer.status == 409 && answer.body.contains("--token-file"), "{}", answer.body);
+    assert_eq!(get(address, "/state").status, 409);
+    assert_eq!(is_up(address, ""), None);
+    assert_eq!(connections(&server), 0, "nothing was connected");
+    let refused = refused(&server, &["web", "127.0.0.1:0"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("start the page with --token-file"), "{refused:?}");
+    let (_page, address) = with_token(&server);
+    eventually("one with a token serves it", || is_up(address, &format!("Bearer {SECRET}")));
 }
 
 fn refused(server: &Server, arguments: &[&str]) -> Finished {

@@ -267,6 +267,7 @@ fn described_engine(
         sync: config.sync,
         gives_priorities,
         trusts_programs: config.trusts_programs,
+        has_policy: !config.policy.is_empty(),
     };
     engine.describe(flags, priorities, sys::process::process_id());
     // The lock file prevents two servers of one name from starting at the same time.

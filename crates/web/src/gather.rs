@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use crate::graph;
 use crate::metrics::{self, Metrics};
 use crate::model::Model;
+use crate::served::Served;
 use crate::xruns::Xruns;
 
 /// Interval of updates to browsers.
@@ -63,10 +64,18 @@ pub(crate) enum GathererMessage {
 pub(crate) enum Failure {
     /// The command is malformed or impossible.
     Wrong(String),
-    /// The server refused it, with this message.
+    /// The server refused it, or the page needs a token for this server; with this message.
     Refused(String),
     /// There is no server, or it does not respond.
     NoServer(String),
+}
+
+impl Failure {
+    /// Returns why.
+    fn reason(&self) -> &str {
+        let (Self::Wrong(reason) | Self::Refused(reason) | Self::NoServer(reason)) = self;
+        reason
+    }
 }
 
 impl From<Error> for Failure {
@@ -78,20 +87,20 @@ impl From<Error> for Failure {
     }
 }
 
-/// Starts the thread for the server with this name.
+/// Starts the thread for a server.
 pub(crate) fn start(
-    server: String,
+    served: Served,
     seen: watch::Sender<Snapshot>,
 ) -> io::Result<SyncSender<GathererMessage>> {
     let (asking, asked) = sync_channel(COMMANDS);
     std::thread::Builder::new()
         .name("gather".into())
-        .spawn(move || Gatherer { server, seen, asked, watching: None, numbers: (0, 0) }.run())?;
+        .spawn(move || Gatherer { served, seen, asked, watching: None, numbers: (0, 0) }.run())?;
     Ok(asking)
 }
 
 struct Gatherer {
-    server: String,
+    served: Served,
     seen: watch::Sender<Snapshot>,
     asked: Receiver<GathererMessage>,
     watching: Option<ConnectedServer>,
@@ -128,7 +137,12 @@ impl Gatherer {
 
     /// Publishes what is new. Returns the time until the next update.
     fn publish(&mut self) -> Duration {
-        let Some(mut watching) = self.watching.take() else { return self.find_server() };
+        let Some(mut watching) = self.watching.take() else {
+            return match self.server().map(drop) {
+                Ok(()) => Duration::ZERO,
+                Err(failure) => self.publish_absence(failure.reason()),
+            };
+        };
         // Without viewers, only the recording is read and no requests are sent.
         if self.seen.receiver_count() == 0 {
             self.watching = Some(watching);
@@ -145,21 +159,13 @@ impl Gatherer {
         }
     }
 
-    fn find_server(&mut self) -> Duration {
-        match RecordingFollower::open(&self.server) {
-            Ok(follower) => {
-                self.watching = Some(ConnectedServer {
-                    follower,
-                    model: Model::default(),
-                    metrics: Metrics::default(),
-                    xruns: Xruns::default(),
-                    graph: GraphFollower::default(),
-                    is_first: true,
-                });
-                Duration::ZERO
-            }
-            Err(error) => self.publish_absence(&error.to_string()),
-        }
+    /// Returns the server that is followed; one may have appeared since the last attempt.
+    fn server(&mut self) -> Result<&mut ConnectedServer, Failure> {
+        let watching = match self.watching.take() {
+            Some(watching) => watching,
+            None => ConnectedServer::open(&self.served)?,
+        };
+        Ok(self.watching.insert(watching))
     }
 
     fn publish_absence(&mut self, why: &str) -> Duration {
@@ -177,14 +183,7 @@ impl Gatherer {
     }
 
     fn execute(&mut self, command: Command) -> Result<(), Failure> {
-        // A server may have appeared since the last attempt.
-        if self.watching.is_none() {
-            self.find_server();
-        }
-        let Some(watching) = &self.watching else {
-            return Err(Failure::NoServer(format!("the server '{}' is not running", self.server)));
-        };
-        let observer = watching.follower.observer();
+        let observer = self.server()?.follower.observer();
         match command {
             Command::Connect { source, destination } => observer.connect(&source, &destination)?,
             Command::Disconnect { source, destination } => {
@@ -203,13 +202,10 @@ impl Gatherer {
         // Twice: the first attempt may find that a server has gone, the second uses its
         // replacement.
         for _ in 0..2 {
-            if self.watching.is_none() {
-                self.find_server();
-            }
-            match self.watching.as_mut().map(|watching| watching.metrics(browsers)) {
-                Some(Ok(text)) => return text,
-                Some(Err(_)) => self.watching = None,
-                None => {}
+            match self.server().map(|watching| watching.metrics(browsers)) {
+                Ok(Ok(text)) => return text,
+                Ok(Err(_)) => self.watching = None,
+                Err(_) => {}
             }
         }
         metrics::without_server()
@@ -217,6 +213,17 @@ impl Gatherer {
 }
 
 impl ConnectedServer {
+    fn open(served: &Served) -> Result<Self, Failure> {
+        Ok(Self {
+            follower: served.follower()?,
+            model: Model::default(),
+            metrics: Metrics::default(),
+            xruns: Xruns::default(),
+            graph: GraphFollower::default(),
+            is_first: true,
+        })
+    }
+
     fn catch_up(&mut self) {
         let Self { follower, model, metrics, .. } = self;
         let Ok(()) = follower.catch_up(|recorded| {

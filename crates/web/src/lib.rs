@@ -6,7 +6,8 @@
 //! (`serve`, `answer`): it speaks HTTP with all browsers. Between them pass the newest state, which
 //! a slow browser gets less often, and commands, whose queue is bounded. Saving and restoring may
 //! take long and run on a thread of their own, one at a time (`states`). `serve` and `peer` check
-//! connections, `access` checks permission for a request, `answer` checks the request itself.
+//! connections, `access` checks permission for a request, `answer` checks the request itself, and
+//! `served` whether the page may act at the server.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -18,8 +19,10 @@ mod metrics;
 mod model;
 mod peer;
 mod serve;
+mod served;
 mod states;
 mod xruns;
 
 pub use access::{Token, TokenError, is_allowed_at};
 pub use serve::serve;
+pub use served::{NeedsToken, check_server};

@@ -17,6 +17,7 @@ use crate::access::Token;
 use crate::answer::Context;
 use crate::gather::{self, Snapshot};
 use crate::peer;
+use crate::served::Served;
 use crate::states::States;
 
 /// Maximum number of connections.
@@ -43,16 +44,17 @@ const STRANGER: Refusal = (
      user's: start it with --token-file, or a server with --web-token-file\n",
 );
 
-/// Serves the page of the server with this name until the process ends. Without a server, the page
-/// says so and waits for one.
+/// Serves the page of the server with this name until the process ends. Without a server, or
+/// without the token that it needs for one, the page says so and waits for another.
 ///
 /// # Errors
 /// A thread cannot be started, or the listener cannot be registered for polling.
 pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seen = watch::Sender::new(Snapshot::default());
-    let asking = gather::start(server.clone(), seen.clone())?;
-    let context = Context { token: Arc::new(token), seen, asking, states: States::of(server) };
+    let served = Served::of(&server, token.as_ref());
+    let asking = gather::start(served.clone(), seen.clone())?;
+    let context = Context { token: Arc::new(token), seen, asking, states: States::of(served) };
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         accept(tokio::net::TcpListener::from_std(listener)?, context).await

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use client::Observer;
 use observe::Unlisted;
 use state::State;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::gather::Failure;
+use crate::served::Served;
 
 /// Limit of a state that a browser may send, in bytes: about 30000 connections. `consort restore`
 /// accepts larger ones.
@@ -18,35 +18,34 @@ pub(crate) const STATE_BYTES: usize = 4 * 1024 * 1024;
 /// Saves and restores, one at a time, so that threads and memory are bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct States {
-    server: Arc<str>,
+    server: Served,
     turns: Arc<Semaphore>,
 }
 
 impl States {
-    /// Creates the queue for the server with this name.
-    pub(crate) fn of(server: String) -> Self {
-        Self { server: server.into(), turns: Arc::new(Semaphore::new(1)) }
+    /// Creates the queue for a server.
+    pub(crate) fn of(server: Served) -> Self {
+        Self { server, turns: Arc::new(Semaphore::new(1)) }
     }
 
     /// Waits for earlier operations. Returns `None` when the page ends.
     pub(crate) async fn turn(&self) -> Option<Turn> {
         let place = Arc::clone(&self.turns).acquire_owned().await.ok()?;
-        Some(Turn { server: Arc::clone(&self.server), place })
+        Some(Turn { server: self.server.clone(), place })
     }
 }
 
 /// Permission to save or to restore.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    server: Arc<str>,
+    server: Served,
     place: OwnedSemaphorePermit,
 }
 
 impl Turn {
     /// Returns the state as text.
     pub(crate) async fn save(self) -> Result<String, Failure> {
-        self.on_a_thread(|server| Ok(observe::save(&Observer::open(Some(server))?)?.to_text()))
-            .await
+        self.on_a_thread(|server| Ok(observe::save(&server.observer()?)?.to_text())).await
     }
 
     /// Restores a state. Returns one line for each item that could not be restored, with the
@@ -54,7 +53,7 @@ impl Turn {
     pub(crate) async fn restore(self, text: Vec<u8>) -> Result<Vec<String>, Failure> {
         self.on_a_thread(move |server| {
             let state = parse(&text)?;
-            Ok(observe::restore(&Observer::open(Some(server))?, &state, Unlisted::Keep)?)
+            Ok(observe::restore(&server.observer()?, &state, Unlisted::Keep)?)
         })
         .await
     }
@@ -62,7 +61,7 @@ impl Turn {
     /// The turn lasts until the work is done, even if the browser has gone meanwhile.
     async fn on_a_thread<T: Send + 'static>(
         self,
-        work: impl FnOnce(&str) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Served) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let Self { server, place } = self;
         let working = tokio::task::spawn_blocking(move || {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use cli::UsageError;
 
 use crate::page::{ADDRESS, address, announce, listen, read_token};
 
@@ -21,7 +22,7 @@ pub(crate) struct Web {
     #[arg(value_name = "ADDRESS", default_value = ADDRESS, value_parser = address)]
     address: SocketAddr,
     /// File with the token that browsers must present. Without it, only programs of this user and
-    /// of root on this machine are answered
+    /// of root on this machine are answered, and no server with a policy is served
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Standard input is the listening socket, and the page ends with this parent process
@@ -38,6 +39,8 @@ impl Web {
                 TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned()?)
             }
             None => {
+                web::check_server(&server, token.as_ref())
+                    .map_err(|refusal| UsageError(refusal.to_string()))?;
                 let listener = listen(self.address, token.as_ref())?;
                 announce(&listener, token.is_some())?;
                 listener

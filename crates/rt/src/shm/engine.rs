@@ -48,6 +48,8 @@ pub struct ServerFlags {
     /// The operator trusts all programs: none takes sleepers away from a page that it shares with
     /// others.
     pub trusts_programs: bool,
+    /// A policy says what each program may do.
+    pub has_policy: bool,
 }
 
 /// Real-time priorities under `SCHED_FIFO`; 0 where nothing is real-time.
@@ -154,11 +156,12 @@ impl CycleInfo {
 impl EngineSegment {
     /// States how the server runs, before any client can map the segment.
     pub fn describe(&self, flags: ServerFlags, priorities: Priorities, server_process: u32) {
-        let ServerFlags { realtime, sync, gives_priorities, trusts_programs } = flags;
+        let ServerFlags { realtime, sync, gives_priorities, trusts_programs, has_policy } = flags;
         let bits = u32::from(realtime)
             | u32::from(sync) << 1
             | u32::from(gives_priorities) << 2
-            | u32::from(trusts_programs) << 3;
+            | u32::from(trusts_programs) << 3
+            | u32::from(has_policy) << 4;
         self.flags.store(bits, Ordering::Relaxed);
         self.client_priority.store(priorities.clients, Ordering::Relaxed);
         self.driver_priority.store(priorities.driver, Ordering::Relaxed);
@@ -212,6 +215,7 @@ impl EngineSegment {
             sync: flags & 2 != 0,
             gives_priorities: flags & 4 != 0,
             trusts_programs: flags & 8 != 0,
+            has_policy: flags & 16 != 0,
         }
     }
 

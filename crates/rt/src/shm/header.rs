@@ -4,7 +4,7 @@ use crate::sync::{AtomicU32, Ordering::Relaxed};
 
 /// Version of all layouts of this module. A client and a server with different versions refuse each
 /// other with an error message.
-pub const LAYOUT_VERSION: u32 = 9;
+pub const LAYOUT_VERSION: u32 = 10;
 
 const MAGIC: u32 = 0x434e_5354; // "CNST"
 

@@ -42,4 +42,10 @@ pub(super) const PAGE: &[Defence] = &[
         "web",
         "users::without_a_token_another_user_neither_sees_nor_orders_anything",
     ),
+    process(
+        "served.acts_past_policy",
+        Replace("has_policy && !self.has_token", "false"),
+        "web",
+        "access::a_page_without_a_token_serves_no_server_with_a_policy",
+    ),
 ];
