@@ -1,6 +1,7 @@
 //! A second server of the same name, and what a killed server leaves behind.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use harness::{Program, Server, binary, command_in, eventually};
@@ -90,32 +91,94 @@ fn descendants(process: u32) -> Vec<u32> {
     children.iter().flat_map(|child| [vec![*child], descendants(*child)].concat()).collect()
 }
 
-#[test]
-fn a_running_server_drops_most_of_roots_capabilities() {
-    const SYS_NICE_AND_IPC_LOCK: u64 = 1 << 23 | 1 << 14;
-    let options = ["--quantum", "256", "--web", "127.0.0.1:0", "-I", "profiler"];
-    let mut server = Server::start(&options);
-    let _source = server.probe(&["source", "source"]);
-    server.await_active("profiler");
-    let server = server.program().id();
-    let companions = descendants(server);
-    assert!(companions.len() >= 2, "the page and the plug-in: {companions:?}");
-    let tasks = [vec![server], companions]
-        .concat()
-        .into_iter()
-        .flat_map(|process| std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs"));
-    for task in tasks {
-        let path = task.expect("a thread").path();
-        let status = std::fs::read_to_string(path.join("status")).expect("a thread");
+/// Waits until a server has a process for each of these commands, and returns all that it has.
+fn companions(server: u32, commands: &[&str]) -> Vec<u32> {
+    eventually("the server's processes run", || {
+        let found = descendants(server);
+        let words: String = found
+            .iter()
+            .filter_map(|process| std::fs::read_to_string(format!("/proc/{process}/cmdline")).ok())
+            .collect();
+        commands.iter().all(|command| words.contains(&format!("\0{command}\0"))).then_some(found)
+    })
+}
+
+const SYS_NICE_AND_IPC_LOCK: u64 = 1 << 23 | 1 << 14;
+const SYS_PTRACE: u64 = 1 << 19;
+
+/// Checks that no thread of a process has more capabilities of root's than these, or can gain any;
+/// returns the threads' names.
+fn has_no_more_than(allowed: u64, process: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let check = |path: PathBuf| {
+        let status = std::fs::read_to_string(path.join("status")).ok()?;
         let value = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a value");
             line.trim().to_owned()
         };
+        let name = value("Name:");
         for set in ["CapEff:", "CapPrm:", "CapInh:"] {
             let rights = u64::from_str_radix(&value(set), 16).expect("a number");
-            assert_eq!(rights & !SYS_NICE_AND_IPC_LOCK, 0, "{}: {set} {rights:x}", value("Name:"));
+            assert_eq!(rights & !allowed, 0, "{name}: {set} {rights:x}");
         }
-        assert_eq!(value("NoNewPrivs:"), "1", "{}", value("Name:"));
+        assert_eq!(value("NoNewPrivs:"), "1", "{name}");
+        Some(name)
+    };
+    // A thread may have ended meanwhile.
+    tasks.filter_map(|task| check(task.expect("a thread").path())).collect()
+}
+
+#[test]
+fn a_running_server_drops_most_of_roots_capabilities() {
+    let mut server = Server::recording(&[
+        "--quantum",
+        "256",
+        "--web",
+        "127.0.0.1:0",
+        "-I",
+        "profiler",
+        "--pulse",
+        "--add-device",
+        "raw",
+    ]);
+    let _source = server.probe(&["source", "source"]);
+    server.await_active("profiler");
+    let server = server.program().id();
+    let companions = companions(server, &["web", "host", "pulse", "device"]);
+    let threads = has_no_more_than(SYS_NICE_AND_IPC_LOCK, server);
+    assert!(threads.iter().any(|name| name == "file-writer"), "{threads:?}");
+    for process in companions {
+        has_no_more_than(SYS_NICE_AND_IPC_LOCK, process);
+    }
+}
+
+#[test]
+fn page_and_plug_ins_of_a_server_that_looks_at_processes_look_at_none() {
+    let directory = TempDir::with_prefix("consort-policy-").expect("room");
+    let file = |name: &str, content: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).expect("room");
+        path.to_string_lossy().into_owned()
+    };
+    let (policy, token) = (file("policy", "everything exe=*\n"), file("token", &"t".repeat(16)));
+    let mut server = Server::start(&[
+        "--quantum",
+        "256",
+        "--policy",
+        &policy,
+        "--web",
+        "127.0.0.1:0",
+        "--web-token-file",
+        &token,
+        "-I",
+        "profiler",
+    ]);
+    server.await_active("profiler");
+    let server = server.program().id();
+    let companions = companions(server, &["web", "host"]);
+    has_no_more_than(SYS_NICE_AND_IPC_LOCK | SYS_PTRACE, server);
+    for process in companions {
+        has_no_more_than(SYS_NICE_AND_IPC_LOCK, process);
     }
 }
 

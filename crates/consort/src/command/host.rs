@@ -44,6 +44,9 @@ impl Host {
         let socket =
             sys::helper::take_socket().context("standard input is not a server's socket")?;
         let socket = Connection::from(socket);
+        // The server may have kept a right to look at other processes.
+        // MUTATION: host.keeps_capabilities
+        let _ = sys::process::drop_rights(false);
         if self.object == "profiler" {
             let line = HostSocket::listen(socket)?;
             profiler::run(server, &self.name, self.exact, &self.parameters, &line)?;

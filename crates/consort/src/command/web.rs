@@ -46,6 +46,9 @@ impl Web {
                 listener
             }
         };
+        // The server that started it may have kept a right to look at other processes.
+        // MUTATION: web.keeps_capabilities
+        let _ = sys::process::drop_rights(false);
         web::serve(listener, server, token).context("cannot serve the page")?;
         Ok(ExitCode::SUCCESS)
     }

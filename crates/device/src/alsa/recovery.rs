@@ -126,7 +126,11 @@ impl DeviceRecovery {
         let (away, returned) = RingBuffer::new(1);
         let (opened, ready) = RingBuffer::new(1);
         let of_thread = Arc::clone(&shared);
-        let body = move || keep(kept, &of_thread, &poller, returned, opened);
+        let body = move || {
+            // The server still has root's rights where it opens its first driver.
+            let _ = sys::process::drop_rights(false);
+            keep(kept, &of_thread, &poller, returned, opened);
+        };
         let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
         Ok(Self { shared, away, ready, thread })
     }

@@ -40,6 +40,13 @@ impl FileThread {
         path: &Path,
         body: impl FnOnce() -> Result<(), SoundFileError> + Send + 'static,
     ) -> Result<Self, FileDriverError> {
+        let body = move || {
+            // It decodes what others have written, and the server still has root's rights where it
+            // opens its first driver.
+            // MUTATION: file_thread.keeps_capabilities
+            let _ = sys::process::drop_rights(false);
+            body()
+        };
         sys::thread::spawn_without_signals(name, STACK_BYTES, body)
             .map(Self::Running)
             .map_err(|source| FileDriverError::Thread { path: path.to_owned(), source })

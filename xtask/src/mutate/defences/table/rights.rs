@@ -31,6 +31,24 @@ pub(super) const RIGHTS: &[Defence] = &[
         "bad_input",
         "servers::a_running_server_drops_most_of_roots_capabilities",
     ),
+    process(
+        "file_thread.keeps_capabilities",
+        Delete,
+        "bad_input",
+        "servers::a_running_server_drops_most_of_roots_capabilities",
+    ),
+    process(
+        "web.keeps_capabilities",
+        Delete,
+        "bad_input",
+        "servers::page_and_plug_ins_of_a_server_that_looks_at_processes_look_at_none",
+    ),
+    process(
+        "host.keeps_capabilities",
+        Delete,
+        "bad_input",
+        "servers::page_and_plug_ins_of_a_server_that_looks_at_processes_look_at_none",
+    ),
     unit(
         "report.waits_for_room",
         Replace("queue.try_send(", "queue.send("),
