@@ -8,7 +8,6 @@ mod built;
 mod guard;
 mod losses;
 mod machine;
-mod not_run;
 mod observed;
 mod probe;
 mod program;

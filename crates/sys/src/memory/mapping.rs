@@ -246,6 +246,7 @@ impl Drop for Mapping {
 
 #[cfg(test)]
 mod tests {
+    use not_run::not_run;
     use rustix::io::Errno;
     use rustix::mm::{MsyncFlags, msync};
 
@@ -393,7 +394,7 @@ mod tests {
         let [plain, pinned] =
             segments.each_ref().map(|segment| Mapping::read_write(segment, Prefault::Now).unwrap());
         if !merge(&segments[0]) {
-            return eprintln!("skipped: this kernel merges no pages of a memfd");
+            return not_run("this kernel merges no pages of a memfd");
         }
         pinned.pin();
         assert!(!merge(&segments[1]));
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(resident_and_locked("consort-test-locked"), [16, 0]);
         match mapping.lock_on_fault() {
             Ok(()) => assert_eq!(resident_and_locked("consort-test-locked"), [16, 16]),
-            Err(error) => eprintln!("skipped: no right to lock 16 KiB here: {error}"),
+            Err(error) => not_run(&format!("no right to lock 16 KiB here: {error}")),
         }
     }
 }

@@ -149,6 +149,8 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::sync::mpsc::channel;
 
+    use not_run::not_run;
+
     use super::*;
     use crate::process::process_id;
     use crate::thread::thread_id;
@@ -204,13 +206,13 @@ mod tests {
     fn a_thread_of_a_pid_namespace_is_found_by_the_id_that_it_has_there() {
         let unshared = ["--user", "--pid", "--fork", "--kill-child", "cat"];
         let command = Command::new("unshare").args(unshared).stdin(Stdio::piped()).spawn();
-        let Ok(mut outer) = command else { return eprintln!("skipped: no unshare here") };
+        let Ok(mut outer) = command else { return not_run("no unshare here") };
         let children = format!("/proc/{0}/task/{0}/children", outer.id());
         let inner = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
             std::fs::read_to_string(&children).ok()?.trim().parse::<u32>().ok()
         });
-        let Some(inner) = inner else { return eprintln!("skipped: no namespaces here") };
+        let Some(inner) = inner else { return not_run("no namespaces here") };
         let threads = PeerThreads::of(&PidFd::open(inner).unwrap()).unwrap();
         assert_eq!(threads.find(1).map(|thread| thread.id()), Some(inner));
         assert!(threads.find(inner).is_none(), "the id that it has here");
@@ -230,7 +232,7 @@ mod tests {
             {}
         });
         let Some(id) = hear.recv().unwrap() else {
-            return eprintln!("skipped: no right to real-time priorities here");
+            return not_run("no right to real-time priorities here");
         };
         let threads = own();
         let demoted = loop {

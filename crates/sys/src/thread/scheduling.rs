@@ -167,15 +167,17 @@ fn error(thread_id: u32, priority: u32) -> SchedulingError {
 mod tests {
     use std::sync::mpsc;
 
+    use not_run::not_run;
+
     use super::*;
     use crate::thread::thread_id;
 
-    /// Returns whether the machine that runs the tests permits real-time priorities, and prints a
-    /// message if not.
+    /// Returns whether the machine that runs the tests permits real-time priorities, and reports
+    /// the calling test as not run if it does not.
     fn real_time_is_permitted() -> bool {
         let permitted = std::thread::spawn(|| set_fifo(0, 1).is_ok()).join().unwrap();
         if !permitted {
-            eprintln!("skipped: no right to real-time priorities here");
+            not_run("no right to real-time priorities here");
         }
         permitted
     }
