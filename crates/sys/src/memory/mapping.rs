@@ -250,6 +250,7 @@ mod tests {
     use rustix::io::Errno;
     use rustix::mm::{MsyncFlags, msync};
 
+    use super::super::pin::merge;
     use super::*;
     use crate::forked;
 
@@ -368,39 +369,19 @@ mod tests {
         Segment::close_to_writers(segment.fd()).expect("it is closed");
     }
 
-    /// Has the kernel merge the pages of `segment`, through another mapping of it. Returns whether
-    /// it did.
-    fn merge(segment: &Segment) -> bool {
-        const LARGE: usize = 2 << 20;
-        // SAFETY: a new range of this test's own, and a mapping of the segment within it; nothing
-        // else refers to either, and the bytes behind the segment's end are not read.
-        unsafe {
-            let (none, anonymous) = (ProtFlags::empty(), MapFlags::PRIVATE);
-            let space =
-                rustix::mm::mmap_anonymous(ptr::null_mut(), 2 * LARGE, none, anonymous).unwrap();
-            let aligned = space.map_addr(|address| address.next_multiple_of(LARGE));
-            let (read, fixed) = (ProtFlags::READ, MapFlags::SHARED | MapFlags::FIXED);
-            let mapped = mmap(aligned, LARGE, read, fixed, segment.fd(), 0).unwrap();
-            mapped.cast::<u8>().read_volatile();
-            let merged = libc::madvise(mapped, LARGE, libc::MADV_COLLAPSE) == 0;
-            munmap(space, 2 * LARGE).unwrap();
-            merged
-        }
-    }
-
     #[test]
     fn the_kernel_merges_no_pinned_page() {
         let segments = ["plain", "pinned"].map(|name| Segment::create(name, 8192).unwrap());
         let [plain, pinned] =
             segments.each_ref().map(|segment| Mapping::read_write(segment, Prefault::Now).unwrap());
-        if !merge(&segments[0]) {
+        if !merge(segments[0].fd()) {
             return not_run("this kernel merges no pages of a memfd");
         }
         pinned.pin();
-        assert!(!merge(&segments[1]));
+        assert!(!merge(segments[1].fd()));
         drop(pinned);
         let _mapped = Mapping::read_write(&segments[1], Prefault::Now).unwrap();
-        assert!(merge(&segments[1]), "the pin ends with the mapping");
+        assert!(merge(segments[1].fd()), "the pin ends with the mapping");
         drop(plain);
     }
 

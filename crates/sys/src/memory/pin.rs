@@ -77,3 +77,85 @@ fn hold(base: NonNull<u8>, len: usize) -> io::Result<OwnedFd> {
     };
     if held < 0 { Err(io::Error::last_os_error()) } else { Ok(pipe) }
 }
+
+/// Has the kernel merge the pages of a segment, through another mapping of it. Returns whether it
+/// did.
+#[cfg(test)]
+pub(super) fn merge(segment: impl std::os::fd::AsFd) -> bool {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+    let large = LEAST_MERGED_BYTES;
+    // SAFETY: a new range of this test's own, and a mapping of the segment within it; nothing else
+    // refers to either, and the bytes behind the segment's end are not read.
+    unsafe {
+        let (none, anonymous) = (ProtFlags::empty(), MapFlags::PRIVATE);
+        let space = mmap_anonymous(std::ptr::null_mut(), 2 * large, none, anonymous).unwrap();
+        let aligned = space.map_addr(|address| address.next_multiple_of(large));
+        let (read, fixed) = (ProtFlags::READ, MapFlags::SHARED | MapFlags::FIXED);
+        let mapped = mmap(aligned, large, read, fixed, segment, 0).unwrap();
+        mapped.cast::<u8>().read_volatile();
+        let merged = libc::madvise(mapped, large, libc::MADV_COLLAPSE) == 0;
+        munmap(space, 2 * large).unwrap();
+        merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use not_run::not_run;
+    use rt::shm::{RingShape, WishPage};
+
+    use super::super::{OwnRing, PeerStream, RecordStream, Segment, Shared};
+    use super::*;
+
+    /// The wishes of a program that does not pin them itself.
+    fn wishes() -> (Shared<WishPage>, OwnedFd) {
+        let segment = Segment::create("wishes", size_of::<WishPage>()).unwrap();
+        let page = Shared::create(&segment).unwrap();
+        segment.seal_future_writes().unwrap();
+        (page, segment.into_fd())
+    }
+
+    /// Demands that nobody can have the memory of `stream` merged until it is dropped.
+    fn expect_pinned<T>(stream: T, memory: [&OwnedFd; 3]) {
+        if !merge(Segment::create("plain", 8192).unwrap().fd()) {
+            return not_run("this kernel merges no pages of a memfd");
+        }
+        let what = ["the ring", "the wishes", "the page"];
+        for (memory, what) in memory.into_iter().zip(what) {
+            assert!(!merge(memory), "{what}");
+        }
+        drop(stream);
+        // A child that another test has just forked may still hold what pins them.
+        let is_merged = |memory: &OwnedFd| {
+            (0..1000).any(|_| {
+                merge(memory) || {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    false
+                }
+            })
+        };
+        assert!(memory.into_iter().all(is_merged), "the pins end with the stream");
+    }
+
+    #[test]
+    fn the_kernel_merges_no_page_of_a_stream_that_plays() {
+        let shape = RingShape::new(2, 1024).unwrap();
+        let (ring, (_wishes, wishes)) = (OwnRing::create(shape).unwrap(), wishes());
+        let copy = |memory: &dyn AsFd| memory.as_fd().try_clone_to_owned().unwrap();
+        let ring_memfd = copy(&ring.segment().fd());
+        let (stream, page) = PeerStream::receive(shape, copy(&ring_memfd), copy(&wishes)).unwrap();
+        expect_pinned(stream, [&ring_memfd, &wishes, &page]);
+    }
+
+    #[test]
+    fn the_kernel_merges_no_page_of_a_stream_that_records() {
+        let (_wishes, wishes) = wishes();
+        let shape = RingShape::new(2, 1024).unwrap();
+        let (stream, [page, ring]) =
+            RecordStream::create(shape, wishes.try_clone().unwrap()).unwrap();
+        expect_pinned(stream, [&ring, &wishes, &page]);
+    }
+}

@@ -21,14 +21,19 @@ pub struct RecordStream {
 }
 
 impl RecordStream {
-    /// Makes the ring of a stream of `shape`, and maps the wishes that a program has sent. Returns
-    /// the descriptors of the page and of the ring, for the program.
+    /// Makes the ring of a stream of `shape`, maps the wishes that a program has sent, and keeps
+    /// the pages of both from being merged. Returns the descriptors of the page and of the ring,
+    /// for the program.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with the wishes, or why there is no memory.
     pub fn create(shape: RingShape, wishes: OwnedFd) -> Result<(Self, [OwnedFd; 2]), SegmentError> {
-        let wishes = Shared::receive(wishes)?;
+        let wishes = Shared::<WishPage>::receive(wishes)?;
+        // MUTATION: record_stream.wishes_not_pinned
+        wishes.mapping().pin();
         let ring = OwnRing::create(shape)?;
+        // MUTATION: record_stream.ring_not_pinned
+        ring.pin();
         let memfd = ring.segment().fd().try_clone_to_owned();
         let memfd = memfd
             .map_err(|source| SegmentError::Create { size_bytes: shape.bytes() as u64, source })?;

@@ -88,6 +88,12 @@ impl OwnRing {
         populate(&self.mapping, Advice::LinuxPopulateWrite)
     }
 
+    /// Keeps the kernel from merging the ring's pages, for all who have it mapped, so that no write
+    /// of a real-time thread faults because of a reader. Best effort, as for any segment.
+    pub(super) fn pin(&self) {
+        self.mapping.pin();
+    }
+
     /// Keeps the whole ring in memory, for a real-time thread that writes.
     ///
     /// # Errors
@@ -144,7 +150,7 @@ impl PeerRing {
     }
 
     /// Maps a received ring of `shape` if its writer can neither shrink it, nor take its pages
-    /// away, nor let another process write to it.
+    /// away, nor let another process write to it, and keeps its pages from being merged.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
@@ -152,6 +158,8 @@ impl PeerRing {
         let segment = Segment::receive(memfd, &wanted(shape))?;
         let mapping = Mapping::new(&segment, Access::ReadOnly, Prefault::OnDemand)?;
         check_header::<RingHeader>(header(&mapping))?;
+        // MUTATION: ring.pages_not_pinned
+        mapping.pin();
         Ok(Self { shape, mapping })
     }
 

@@ -23,8 +23,8 @@ pub struct PeerStream {
 }
 
 impl PeerStream {
-    /// Maps what a program has sent for a stream of `shape`, and returns the descriptor of the
-    /// server's page, for the program.
+    /// Maps what a program has sent for a stream of `shape`, keeps its pages from being merged, and
+    /// returns the descriptor of the server's page, for the program.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with the segments, or why there is no page.
@@ -33,7 +33,10 @@ impl PeerStream {
         ring: OwnedFd,
         wishes: OwnedFd,
     ) -> Result<(Self, OwnedFd), SegmentError> {
-        let (ring, wishes) = (PeerRing::receive(ring, shape)?, Shared::receive(wishes)?);
+        let ring = PeerRing::receive(ring, shape)?;
+        let wishes = Shared::<WishPage>::receive(wishes)?;
+        // MUTATION: stream.wishes_not_pinned
+        wishes.mapping().pin();
         let (page, memfd) = Shared::for_readers("consort-stream-page")?;
         let (reader, written) = (WishReader::default(), WrittenFrames::default());
         let page = Arc::new(page);

@@ -82,4 +82,28 @@ pub(super) const MEMORY: &[Defence] = &[
         SYS,
         "memory::mapping::tests::the_kernel_merges_no_pinned_page",
     ),
+    unit(
+        "ring.pages_not_pinned",
+        Delete,
+        SYS,
+        "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_plays",
+    ),
+    unit(
+        "stream.wishes_not_pinned",
+        Delete,
+        SYS,
+        "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_plays",
+    ),
+    unit(
+        "record_stream.wishes_not_pinned",
+        Delete,
+        SYS,
+        "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_records",
+    ),
+    unit(
+        "record_stream.ring_not_pinned",
+        Delete,
+        SYS,
+        "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_records",
+    ),
 ];
