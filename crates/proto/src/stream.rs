@@ -34,6 +34,9 @@ pub enum StreamRequest {
     AwaitChange {
         /// The number of the last change that the program knows; 0 at first.
         seen: u64,
+        /// Waits for changes of streams as well: until one begins, ends or has another volume, the
+        /// wishes of one are obeyed at once, or a device begins or ceases to sleep.
+        streams: bool,
     },
     /// Adds a device without hardware, whose clock is a timer's. [`StreamReply::Added`].
     Add(NewDevice),

@@ -1,4 +1,4 @@
-//! Waiting for a change of a server's devices, beside other descriptors.
+//! Waiting for a change of a server's devices, or of its streams, beside other descriptors.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -16,6 +16,7 @@ use crate::requests::{Requests, introduce, server_name};
 #[derive(Debug)]
 pub struct DeviceWatch {
     requests: Requests,
+    streams: bool,
 }
 
 impl DeviceWatch {
@@ -25,6 +26,20 @@ impl DeviceWatch {
     /// # Errors
     /// [`Error::NoServer`] and the other errors of connecting.
     pub fn open(server: Option<&str>) -> Result<Self, Error> {
+        Self::of(server, false)
+    }
+
+    /// Connects like [`open`](Self::open), and waits for changes of streams as well: one begins,
+    /// ends or has another volume, the wishes of one are obeyed at once, or a device begins or
+    /// ceases to sleep.
+    ///
+    /// # Errors
+    /// See [`open`](Self::open).
+    pub fn with_streams(server: Option<&str>) -> Result<Self, Error> {
+        Self::of(server, true)
+    }
+
+    fn of(server: Option<&str>, streams: bool) -> Result<Self, Error> {
         let (sockets, server) = (ControlSockets::of_environment()?, server_name(server)?);
         let introduction = introduce(&sockets, &server, Role::Observer)?;
         if introduction.welcome != Welcome::Observer {
@@ -32,12 +47,12 @@ impl DeviceWatch {
         }
         let requests = introduction.requests;
         // All changes so far count as one, which is answered at once.
-        let seen = match super::connection::ask(&requests, await_change(NEVER))? {
+        let seen = match super::connection::ask(&requests, await_change(NEVER, streams))? {
             StreamReply::Changed { number } => number,
             _ => return Err(Error::OTHER_REPLY),
         };
-        requests.begin(Request::Stream(await_change(seen)))?;
-        Ok(Self { requests })
+        requests.begin(Request::Stream(await_change(seen, streams)))?;
+        Ok(Self { requests, streams })
     }
 
     /// Returns whether something has changed since the last time. Does not wait.
@@ -48,7 +63,7 @@ impl DeviceWatch {
         match self.requests.take_reply()? {
             None => Ok(false),
             Some(Reply::Stream(StreamReply::Changed { number })) => {
-                self.requests.begin(Request::Stream(await_change(number)))?;
+                self.requests.begin(Request::Stream(await_change(number, self.streams)))?;
                 Ok(true)
             }
             Some(_) => Err(Error::OTHER_REPLY),
@@ -59,8 +74,8 @@ impl DeviceWatch {
 /// No change has this number.
 const NEVER: u64 = u64::MAX;
 
-fn await_change(seen: u64) -> StreamRequest {
-    StreamRequest::AwaitChange { seen }
+fn await_change(seen: u64, streams: bool) -> StreamRequest {
+    StreamRequest::AwaitChange { seen, streams }
 }
 
 impl AsFd for DeviceWatch {

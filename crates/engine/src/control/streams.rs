@@ -88,7 +88,7 @@ pub(super) struct Streams {
     arrivals: Vec<Box<Stream<DeviceStream>>>,
     /// Requests for streams that wait for clients which return from another server.
     waiting: Vec<(Ticket, NewStream)>,
-    /// Programs that wait for a change of the devices.
+    /// Programs that wait for a change of the devices, or of streams.
     watches: Watches,
 }
 
@@ -409,6 +409,7 @@ impl Streams {
 
     fn forget(&mut self, number: u32) {
         let Some(mut stream) = self.streams.remove(&number) else { return };
+        self.watches.note_stream_change();
         self.unplugged.extend(stream.ports.take());
         self.rerouted.remove(&number);
         if let Some(page) = stream.page() {
@@ -456,11 +457,17 @@ impl Streams {
             let Some(device) = self.devices.get_mut(number) else { continue };
             let state = device.shared.state();
             let changed = std::mem::replace(&mut device.state, state) != state;
+            let mut is_shown = changed;
             let own = self.streams.iter().filter(|(_, stream)| stream.device == number);
             for (stream, page) in own.filter_map(|(number, open)| Some((number, open.page()?))) {
-                if device.calls.take_served(*stream) || changed {
+                let is_served = device.calls.take_served(*stream);
+                is_shown |= is_served;
+                if is_served || changed {
                     page.kick(&Futex);
                 }
+            }
+            if is_shown {
+                self.watches.note_stream_change();
             }
         }
     }

@@ -124,8 +124,9 @@ impl Streams {
     }
 
     /// Publishes what other programs can change about a stream, for its program to know if this
-    /// server dies.
-    pub(super) fn show_state(&self, number: u32) {
+    /// server dies, and has those know that watch streams.
+    pub(super) fn show_state(&mut self, number: u32) {
+        self.watches.note_stream_change();
         let Some(open) = self.streams.get(&number) else { return };
         let Some(page) = open.page() else { return };
         let name = self.devices.name(open.home()).and_then(StreamDeviceName::new);

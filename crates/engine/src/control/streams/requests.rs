@@ -38,8 +38,8 @@ impl Control {
         let answer = match request {
             StreamRequest::Device { device } => self.stream_device(device.as_deref()),
             StreamRequest::Devices => Ok(StreamReply::Devices(self.streams.devices.statuses())),
-            StreamRequest::AwaitChange { seen } => {
-                if let Err(ticket) = self.streams.watches.wait(ticket, seen) {
+            StreamRequest::AwaitChange { seen, streams } => {
+                if let Err(ticket) = self.streams.watches.wait(ticket, seen, streams) {
                     let reason = "this connection waits for a change already";
                     self.refuse(ticket, RequestError::Failed(reason.into()));
                 }
@@ -200,10 +200,9 @@ impl Control {
         self.answer_watches();
     }
 
-    /// Answers the programs that wait for a change of the devices, if there was one.
+    /// Answers the programs that wait for a change of devices or streams, if there was one.
     fn answer_watches(&mut self) {
-        let (tickets, number) = self.streams.watches.take_due();
-        for ticket in tickets {
+        for (ticket, number) in self.streams.watches.take_due() {
             self.reply(ticket, Reply::Stream(StreamReply::Changed { number }));
         }
     }

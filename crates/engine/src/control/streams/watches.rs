@@ -1,13 +1,15 @@
 //! Programs that wait for a change of the devices: for one that comes or goes, another volume, or a
-//! stream that moves.
+//! stream that moves; and programs that wait for a change of the streams as well.
 
 use super::Ticket;
 
 /// The changes so far, and who waits for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    /// The number of the last change.
+    /// The number of the last change of the devices.
     last: u64,
+    /// The number of the last change of a stream or of the devices.
+    last_of_any: u64,
     waiting: Vec<Watch>,
 }
 
@@ -15,31 +17,44 @@ pub(super) struct Watches {
 struct Watch {
     ticket: Ticket,
     seen: u64,
+    streams: bool,
 }
 
 impl Watches {
-    /// Something has changed.
+    /// Something about the devices has changed.
     pub(super) fn note_change(&mut self) {
         self.last += 1;
+        self.note_stream_change();
     }
 
-    /// Has a program wait until there is another change than the last one it has `seen`.
+    /// Something about a stream has changed.
+    pub(super) fn note_stream_change(&mut self) {
+        self.last_of_any += 1;
+    }
+
+    /// Has a program wait until there is another change than the last one it has `seen`: of the
+    /// devices, or of `streams` as well.
     ///
     /// # Errors
     /// The ticket, if its peer waits already.
-    pub(super) fn wait(&mut self, ticket: Ticket, seen: u64) -> Result<(), Ticket> {
+    pub(super) fn wait(&mut self, ticket: Ticket, seen: u64, streams: bool) -> Result<(), Ticket> {
         if self.waiting.iter().any(|watch| watch.ticket.peer == ticket.peer) {
             return Err(ticket);
         }
-        self.waiting.push(Watch { ticket, seen });
+        self.waiting.push(Watch { ticket, seen, streams });
         Ok(())
     }
 
-    /// Takes those that are to be answered, with the number of the last change.
-    pub(super) fn take_due(&mut self) -> (Vec<Ticket>, u64) {
-        let last = self.last;
-        let due = self.waiting.extract_if(.., |watch| watch.seen != last);
-        (due.map(|watch| watch.ticket).collect(), last)
+    /// Takes those that are to be answered, each with the number of the last change.
+    pub(super) fn take_due(&mut self) -> Vec<(Ticket, u64)> {
+        let (last, last_of_any) = (self.last, self.last_of_any);
+        let number = |watch: &Watch| if watch.streams { last_of_any } else { last };
+        let due = self.waiting.extract_if(.., |watch| watch.seen != number(watch));
+        due.map(|watch| {
+            let number = number(&watch);
+            (watch.ticket, number)
+        })
+        .collect()
     }
 
     /// A peer has gone.
@@ -56,32 +71,43 @@ mod tests {
         Ticket { peer, number: 7 }
     }
 
-    fn due(watches: &mut Watches) -> (Vec<u64>, u64) {
-        let (tickets, number) = watches.take_due();
-        (tickets.into_iter().map(|ticket| ticket.peer).collect(), number)
+    fn due(watches: &mut Watches) -> Vec<(u64, u64)> {
+        watches.take_due().into_iter().map(|(ticket, number)| (ticket.peer, number)).collect()
     }
 
     #[test]
     fn a_program_is_answered_once_for_all_changes_that_it_has_not_seen() {
         let mut watches = Watches::default();
-        watches.wait(ticket(1), 0).unwrap();
-        assert_eq!(due(&mut watches), (vec![], 0), "nothing has changed");
+        watches.wait(ticket(1), 0, false).unwrap();
+        assert_eq!(due(&mut watches), [], "nothing has changed");
         watches.note_change();
         watches.note_change();
-        assert_eq!(due(&mut watches), (vec![1], 2));
-        assert_eq!(due(&mut watches), (vec![], 2), "once");
-        watches.wait(ticket(1), 2).unwrap();
-        watches.wait(ticket(2), 1).unwrap();
-        assert_eq!(due(&mut watches), (vec![2], 2), "the other one has seen it");
+        assert_eq!(due(&mut watches), [(1, 2)]);
+        assert_eq!(due(&mut watches), [], "once");
+        watches.wait(ticket(1), 2, false).unwrap();
+        watches.wait(ticket(2), 1, false).unwrap();
+        assert_eq!(due(&mut watches), [(2, 2)], "the other one has seen it");
+    }
+
+    #[test]
+    fn a_change_of_a_stream_wakes_only_programs_that_wait_for_streams() {
+        let mut watches = Watches::default();
+        watches.wait(ticket(1), 0, false).unwrap();
+        watches.wait(ticket(2), 0, true).unwrap();
+        watches.note_stream_change();
+        assert_eq!(due(&mut watches), [(2, 1)]);
+        watches.wait(ticket(2), 1, true).unwrap();
+        watches.note_change();
+        assert_eq!(due(&mut watches), [(1, 1), (2, 2)], "a change of the devices wakes both");
     }
 
     #[test]
     fn a_connection_waits_once_and_not_after_its_end() {
         let mut watches = Watches::default();
-        watches.wait(ticket(1), 0).unwrap();
-        assert_eq!(watches.wait(ticket(1), 0), Err(ticket(1)));
+        watches.wait(ticket(1), 0, false).unwrap();
+        assert_eq!(watches.wait(ticket(1), 0, true), Err(ticket(1)));
         watches.forget(1);
         watches.note_change();
-        assert!(due(&mut watches).0.is_empty());
+        assert!(due(&mut watches).is_empty());
     }
 }

@@ -124,7 +124,6 @@ fn a_device_ends_with_the_connection_that_added_it_and_one_of_nobody_stays() {
     let mut scenario = Scenario::new();
     let [first, second] = [1, 2].map(|peer| add_of(&mut scenario, &peer.to_string(), Some(peer)));
     let stays = add(&mut scenario, "stays");
-    scenario.streams.watches.take_due();
     scenario.streams.peer_gone(1);
     let leaving = [&first, &second, &stays].map(|thread| thread.shared.is_to_leave());
     assert_eq!(leaving, [true, false, false]);
@@ -133,18 +132,68 @@ fn a_device_ends_with_the_connection_that_added_it_and_one_of_nobody_stays() {
     assert_eq!(left, ["2", "stays"]);
 }
 
+/// Whether a program is answered that waits for another change than those so far, of the devices or
+/// of `streams` as well.
+fn notices(scenario: &mut Scenario, streams: bool, change: impl FnOnce(&mut Scenario)) -> bool {
+    let ticket = |peer| Ticket { peer, number: 1 };
+    // No change has this number.
+    scenario.streams.watches.wait(ticket(77), u64::MAX, streams).unwrap();
+    let seen = scenario.streams.watches.take_due().remove(0).1;
+    scenario.streams.watches.wait(ticket(77), seen, streams).unwrap();
+    change(scenario);
+    let is_answered = !scenario.streams.watches.take_due().is_empty();
+    scenario.streams.watches.forget(77);
+    is_answered
+}
+
 #[test]
-fn programs_are_told_of_devices_that_go_and_of_other_volumes() {
+fn programs_are_notified_of_devices_that_go_and_of_other_volumes() {
     let mut scenario = Scenario::new();
     let _other = add_of(&mut scenario, "other", Some(1));
-    let number = |scenario: &mut Scenario| scenario.streams.watches.take_due().1;
-    let muted = (None, Some(true));
-    let before = number(&mut scenario);
-    scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted).unwrap();
-    let after = number(&mut scenario);
-    assert!(after > before);
-    scenario.streams.peer_gone(2);
-    assert_eq!(number(&mut scenario), after, "it had no device");
-    scenario.streams.peer_gone(1);
-    assert!(number(&mut scenario) > after);
+    assert!(notices(&mut scenario, false, |scenario| {
+        let muted = (None, Some(true));
+        scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted).unwrap();
+    }));
+    let gone = |peer| move |scenario: &mut Scenario| scenario.streams.peer_gone(peer);
+    assert!(!notices(&mut scenario, false, gone(2)), "it had no device");
+    assert!(notices(&mut scenario, false, gone(1)));
+}
+
+#[test]
+fn each_change_of_a_stream_is_noticed_by_those_that_watch_streams() {
+    type Change = fn(&mut Scenario);
+    let changes: [(&str, Change); 5] = [
+        ("a stream begins", |scenario| {
+            scenario.begun(1);
+        }),
+        ("it has another volume", |scenario| {
+            let half = (Some(Gain::new(0.5).unwrap()), None);
+            scenario.streams.set_volume((1, 1), Permissions::ALL, 1, half).unwrap();
+        }),
+        ("its wishes are obeyed", |scenario| {
+            scenario.streams.devices.driver.calls.add(1, 0);
+            scenario.streams.call_if_due(now_ns());
+            scenario.streams.devices_called();
+        }),
+        ("its device sleeps", |scenario| {
+            scenario.streams.devices.driver.shared.note_state(DeviceState::Parked);
+            scenario.streams.devices_called();
+        }),
+        ("it ends", |scenario| {
+            scenario.streams.close(1, 1).unwrap();
+            scenario.ordered();
+            scenario.streams.take_returns();
+        }),
+    ];
+    for (watches_streams, others) in [(true, false), (false, true)] {
+        let mut scenario = Scenario::new();
+        for (what, change) in changes {
+            let is_noticed = notices(&mut scenario, watches_streams, change);
+            assert_eq!(is_noticed, !others, "{what}");
+        }
+        let nothing = notices(&mut scenario, watches_streams, |scenario| {
+            scenario.streams.devices_called();
+        });
+        assert!(!nothing, "nothing has changed");
+    }
 }
