@@ -3,6 +3,8 @@
 //!
 //! [`Graph`] is one snapshot of clients, ports and connections; [`GraphFollower`] takes a new one
 //! when the registry has changed. [`RecordingFollower`] reads the recording of every cycle.
+//! [`StreamsView`] is what devices and streams do at one moment; [`StreamsFollower`] reads it when
+//! it has changed.
 //! [`save`] and [`restore`] convert between a running server and a [`State`](::state::State).
 //!
 //! Everything goes through an [`Observer`](client::Observer), which is not a client: the server
@@ -12,7 +14,9 @@
 mod graph;
 mod recording;
 mod state;
+mod streams;
 
 pub use graph::{Graph, GraphFollower, Port};
 pub use recording::{Recorded, RecordingFollower};
 pub use state::{Unlisted, restore, save};
+pub use streams::{StreamsFollower, StreamsView, awake_reason};

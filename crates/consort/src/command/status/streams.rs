@@ -1,5 +1,6 @@
 //! Streams, and what keeps their device from sleeping.
 
+use observe::awake_reason;
 use proto::status::Status;
 use proto::stream::{DeviceState, Direction, FurtherDevice, StreamStatus, Volume, WakeUpRate};
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ impl Streams {
         let mut text = format!(
             "\ndevice   {}{}, {:.1} wake-ups a second{}\n",
             word(self.state),
-            self.reason(status),
+            self.reason(status, None),
             self.wake_up_rate.per_second(),
             loudness(self.volume)
         );
@@ -64,7 +65,7 @@ impl Streams {
             text += &format!(
                 "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {channels} channels{}\n",
                 word(*state),
-                self.depth_reason(*state, Some(name), *sample_rate_hz),
+                self.reason(status, Some(device)),
                 device.wake_up_rate.per_second(),
                 loudness(*volume)
             );
@@ -97,29 +98,15 @@ impl Streams {
         text
     }
 
-    /// What keeps the device from sleeping longer.
-    fn reason(&self, status: &Status) -> String {
-        match self.state {
-            DeviceState::Cycling => {
-                let active = status.clients.iter().filter(|client| client.active);
-                let names: Vec<&str> = active.map(|client| client.name.as_str()).collect();
-                if names.is_empty() { String::new() } else { format!(", for {}", names.join(", ")) }
-            }
-            state => self.depth_reason(state, None, status.sample_rate_hz),
-        }
-    }
-
-    /// Which program's stream on a device allows the least depth, if the device is deep.
-    fn depth_reason(&self, state: DeviceState, device: Option<&str>, rate_hz: u32) -> String {
-        if state != DeviceState::Deep {
-            return String::new();
-        }
-        let own = self.streams.iter().filter(|stream| stream.device.as_deref() == device);
-        let least = own.filter(|stream| stream.plays).min_by_key(|stream| stream.depth_frames);
-        least.map_or_else(String::new, |stream| {
-            let ms = ms(stream.depth_frames, rate_hz);
-            format!(", as far ahead as {} allows ({ms} ms)", stream.program)
-        })
+    /// What keeps a device from sleeping longer; `None`: the one that drives.
+    fn reason(&self, status: &Status, device: Option<&FurtherDevice>) -> String {
+        let (state, rate_hz) = match device {
+            Some(device) => (device.state, device.sample_rate_hz),
+            None => (self.state, status.sample_rate_hz),
+        };
+        let name = device.map(|device| device.name.as_str());
+        let reason = awake_reason((name, state, rate_hz), &status.clients, &self.streams);
+        reason.map_or_else(String::new, |reason| format!(", {reason}"))
     }
 
     /// Returns the same as JSON.
