@@ -20,7 +20,7 @@ use crate::source::Source;
 /// The file may have any format that libsndfile reads, any rate and any channels. It is played
 /// beside the graph: the device renders it far ahead and sleeps, and so does this program, unless
 /// another program needs short cycles. If the server dies, the file goes on with the next one where
-/// it was. Ctrl-C fades out.
+/// it was. A terminal shows the time, and the level of what is heard. Ctrl-C fades out.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort play song.flac

@@ -10,6 +10,7 @@
 mod command;
 mod delays;
 mod pacing;
+mod peaks;
 mod playback;
 mod progress;
 mod record;

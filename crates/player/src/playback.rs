@@ -11,6 +11,7 @@ use sys::signals::Signal;
 use crate::command::stream_format;
 use crate::delays::Delays;
 use crate::pacing::{Pacing, next_write_ns};
+use crate::peaks::Peaks;
 use crate::progress::Progress;
 use crate::server::{Interruption, Server, Wait};
 use crate::source::Source;
@@ -41,6 +42,8 @@ pub(crate) struct Playback {
     /// Time that was missed on devices of before, ms.
     missed_ms: u64,
     delays: Delays,
+    /// `None`: nobody sees them.
+    peaks: Option<Peaks>,
 }
 
 /// What is said of a stream that the server has ended.
@@ -70,6 +73,7 @@ impl Playback {
             shown_hz: device_hz,
             missed_ms: 0,
             delays,
+            peaks: None,
         }
     }
 
@@ -84,6 +88,7 @@ impl Playback {
         let s = if channels == 1 { "" } else { "s" };
         let about = format!("{rate_hz} Hz, {channels} channel{s}");
         let progress = Progress::begin(file, &about, self.source.frames(), self.device_hz);
+        self.peaks = progress.is_shown().then(Peaks::default);
         let mut ending = self.play(&progress);
         while let Ok(Ending::Moved) = ending {
             ending = self.play(&progress);
@@ -157,6 +162,10 @@ impl Playback {
             }
             frames.iter_mut().for_each(|plane| *plane = &plane[..plane.len().min(room)]);
             let written = self.stream.writer_mut().write(Samples::Planar(&frames));
+            if let Some(peaks) = &mut self.peaks {
+                frames.iter_mut().for_each(|plane| *plane = &plane[..written]);
+                peaks.note(position, &frames);
+            }
             self.source.take(written);
         }
     }
@@ -215,7 +224,8 @@ impl Playback {
         loop {
             let now_ns = now_ns();
             let heard = self.stream.heard(now_ns);
-            progress.show(at_rate(heard, self.device_hz, self.shown_hz));
+            let peak = self.peaks.as_mut().map_or(0.0, |peaks| peaks.take_heard(heard));
+            progress.show(at_rate(heard, self.device_hz, self.shown_hz), peak);
             if self.stream.writer().control().page().has_ended() {
                 return self.follow_driver(heard).map(Some);
             }
@@ -329,6 +339,7 @@ impl Playback {
         self.missed_ms = self.missed_ms();
         (self.options, self.device_hz) = (options, format.rate_hz);
         self.delays = Delays::new(format.rate_hz);
+        self.peaks = self.peaks.as_ref().map(|_| Peaks::default());
         self.stream = stream;
         Ok(())
     }

@@ -25,7 +25,8 @@ use crate::server::Server;
 /// device's rate, unless something else is chosen. What the device captures comes through ports of
 /// the graph (consort record:input_FL): connect them with any others, and the file has what they
 /// play. If the server dies, the recording goes on with the next one, and says how many frames are
-/// missing. Ctrl-C ends the recording.
+/// missing. A terminal shows the time, and the level of what is recorded. Ctrl-C ends the
+/// recording.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort record take.wav
@@ -62,6 +63,9 @@ pub struct Record {
     /// How another rate is resampled: a longer filter keeps more of the treble
     #[arg(long, value_name = "FILTER", default_value = "medium")]
     quality: Quality,
+    /// How long the device may keep frames until they are written, ms: how often it wakes for them
+    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = cli::in_range(5..=2000))]
+    latency: u32,
     /// How long to record, seconds [default: until Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = cli::in_range(1..=86_400 * 365))]
     duration: Option<u32>,
@@ -70,8 +74,6 @@ pub struct Record {
 /// Channels of a stream, at most.
 const MOST_CHANNELS: u32 = 32;
 const _: () = assert!(MAX_CHANNELS == MOST_CHANNELS as usize);
-/// How often the device wakes for the recording, a part of a second.
-const INTERVALS_PER_SECOND: u32 = 4;
 
 /// The formats that a WAV file can have, by PulseAudio's names.
 fn encoding_named(name: &str) -> Result<(SampleFormat, Encoding), String> {
@@ -203,10 +205,16 @@ impl Record {
             device,
             monitor: self.monitor,
             channels,
-            interval_frames: rate_hz / INTERVALS_PER_SECOND,
+            interval_frames: interval_frames(rate_hz, self.latency),
             lets_sleep: false,
         }
     }
+}
+
+/// Returns how long the device may keep frames, frames, for a latency in ms.
+fn interval_frames(rate_hz: u32, latency_ms: u32) -> u32 {
+    let frames = u64::from(rate_hz) * u64::from(latency_ms) / 1000;
+    u32::try_from(frames).unwrap_or(u32::MAX).max(1)
 }
 
 fn stream_format(rate_hz: u32, channels: usize) -> anyhow::Result<StreamFormat> {

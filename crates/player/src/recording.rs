@@ -163,8 +163,9 @@ impl Recording {
             if read[0].is_empty() {
                 break;
             }
-            level.show(&read, file.writer.frames());
+            level.note(&read);
         }
+        level.show(file.writer.frames(), now_ns());
         Ok(())
     }
 }
