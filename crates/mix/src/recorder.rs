@@ -44,7 +44,20 @@ pub struct Recorder<R> {
     next: u64,
     /// Nothing has been recorded since it began to run.
     begins: bool,
-    is_closed: bool,
+    /// It ran on another device when it was moved, and runs on here.
+    goes_on: bool,
+    end: End,
+}
+
+/// How far the end of a stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Its program goes on.
+    Open,
+    /// It is to get what is heard by the next wake-up, and to end.
+    Asked,
+    /// It gets no more frames.
+    Decided,
 }
 
 /// Where recorders put together what they record.
@@ -80,8 +93,20 @@ impl<R: RecordMemory> Recorder<R> {
             position: 0,
             next: 0,
             begins: false,
-            is_closed: false,
+            goes_on: false,
+            end: End::Open,
         }
+    }
+
+    /// Returns this stream as one that has moved to another device of the same rate, where it goes
+    /// on with the next frame that is heard if it ran. It was closed, and is over. Not for a
+    /// device's thread.
+    #[must_use]
+    pub fn moved(self, fade_frames: u32) -> Self {
+        let mut volume = VolumeLine::new(fade_frames);
+        volume.start_at(self.memory.volume());
+        let goes_on = self.runs || self.goes_on;
+        Self { volume, goes_on, runs: false, is_fed: false, end: End::Open, ..self }
     }
 
     /// Returns a new stream as one that has recorded before, on a server that has gone: its next
@@ -115,7 +140,7 @@ impl<R: RecordMemory> Recorder<R> {
     /// Returns whether it records. Thread: cycle.
     #[must_use]
     pub fn runs(&self) -> bool {
-        self.runs && !self.is_closed
+        self.runs && self.end != End::Decided
     }
 
     /// Returns whether the device runs for it. Thread: cycle.
@@ -143,12 +168,16 @@ impl<R: RecordMemory> Recorder<R> {
         self.is_monitor() && self.runs()
     }
 
+    /// Ends it at the next wake-up. Thread: cycle.
     pub(crate) fn close(&mut self) {
-        self.is_closed = true;
+        if self.end == End::Open {
+            self.end = End::Asked;
+        }
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed
+    /// Returns whether it has ended. Thread: cycle.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end == End::Decided
     }
 
     /// Returns the device frame at which enough has been heard, if it runs. Thread: cycle.
@@ -158,16 +187,26 @@ impl<R: RecordMemory> Recorder<R> {
 
     /// Reads the next wish; returns whether it is to begin to monitor. Thread: cycle.
     pub(crate) fn look(&mut self) -> bool {
+        if self.end != End::Open {
+            return false;
+        }
         if self.waiting.is_none() {
             self.waiting = self.memory.next_wish();
         }
         let runs = self.waiting.is_some_and(|next| next.wish == Some(Wish::Run));
-        self.is_monitor() && runs && !self.runs && !self.is_closed
+        self.is_monitor() && (runs || self.goes_on) && !self.runs
     }
 
     /// Obeys wishes: it begins to record at device frame `first`, or ends before `played`, the
-    /// frame that is heard now. Thread: cycle.
+    /// frame that is heard now. One that was closed is over. Thread: cycle.
     pub(crate) fn obey(&mut self, first: u64, played: u64) {
+        if self.end != End::Open {
+            self.end = End::Decided;
+            return;
+        }
+        if std::mem::take(&mut self.goes_on) {
+            (self.runs, self.begins, self.next) = (true, true, first);
+        }
         for _ in 0..WISHES_AT_ONCE {
             let Some(next) = self.waiting.take().or_else(|| self.memory.next_wish()) else {
                 return;

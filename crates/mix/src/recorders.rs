@@ -65,16 +65,16 @@ impl<R: RecordMemory> Recorders<R> {
         }
     }
 
-    /// Ends the streams of `which`. Thread: cycle.
+    /// Ends the streams of `which`, with what is heard by the next wake-up. Thread: cycle.
     pub fn close(&mut self, which: impl Fn(&R) -> bool) {
         let recorders = self.recorders.iter_mut();
         recorders.filter(|recorder| which(recorder.memory())).for_each(|recorder| recorder.close());
     }
 
-    /// Returns a stream that has been [closed](Self::close). It is to be dropped elsewhere. Thread:
-    /// cycle.
+    /// Returns a stream that was [closed](Self::close), and is over. It is to be dropped elsewhere.
+    /// Thread: cycle.
     pub fn take_closed(&mut self) -> Option<Box<Recorder<R>>> {
-        self.recorders.take(Recorder::is_closed)
+        self.recorders.take(Recorder::is_over)
     }
 
     /// Returns a stream, for a device that ends. It is to be dropped elsewhere. Thread: cycle.

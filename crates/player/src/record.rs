@@ -105,22 +105,27 @@ impl Record {
         // Before anything may start a thread: they inherit the block.
         let signals = TerminationSignals::block().context("cannot wait for signals")?;
         let connection = StreamConnection::open(Some(server))?;
-        let (stream, from) = self.open(&connection)?;
+        let (stream, from, options) = self.open(&connection)?;
         let (format, encoding) = self.format;
         let into = ProgramFormat {
             format,
             rate_hz: self.rate.unwrap_or(from.rate_hz),
             map: self.map(from.map)?,
         };
-        let options = Options { mixing: Mixing::default(), filter: self.quality.into() };
-        let reader = ConvertedReader::new(&from, &into, options)?;
+        let conversion = Options { mixing: Mixing::default(), filter: self.quality.into() };
+        let reader = ConvertedReader::new(&from, &into, conversion)?;
         let channels = into.map.channels();
         let writer =
             Writer::create_in(&self.file, u16::try_from(channels)?, into.rate_hz, encoding)?;
         let most = self.duration.map(|seconds| u64::from(seconds) * u64::from(into.rate_hz));
         let level = Level::begin(&self.file, into.rate_hz, u32::try_from(channels)?, most);
-        let server = Server::new(connection, signals)?;
-        let ended = Recording::new(stream, server, reader, (writer, level), most).run()?;
+        let mut server_of_stream = Server::new(connection, signals)?;
+        if self.monitor {
+            server_of_stream.watch_devices(server)?;
+        }
+        let elsewhere = Elsewhere { options, into, conversion, latency_ms: self.latency };
+        let recorded = (stream, reader, elsewhere);
+        let ended = Recording::new(recorded, server_of_stream, (writer, level), most).run()?;
         ensure!(
             ended.lost == 0,
             "{} frames are missing: the file could not be written in time",
@@ -145,8 +150,8 @@ impl Record {
             .with_context(|| format!("a file of {channels} channels: use another number"))
     }
 
-    /// Opens the stream; returns what it records.
-    fn open(&self, connection: &StreamConnection) -> anyhow::Result<(RecordStream, StreamFormat)> {
+    /// Opens the stream; returns what it records, and what it was opened with.
+    fn open(&self, connection: &StreamConnection) -> anyhow::Result<Opened> {
         let client = self.device.as_deref().filter(|_| !self.monitor);
         let outputs = client.map_or_else(Vec::new, |name| connection.outputs_of(name));
         let device = match connection.device_named(self.device.as_deref()) {
@@ -166,8 +171,8 @@ impl Record {
         let channels = there.min(MOST_CHANNELS);
         let options =
             self.options(self.device.clone(), (0..channels).collect(), device.sample_rate_hz);
-        let stream = connection.record(options)?;
-        Ok((stream, stream_format(device.sample_rate_hz, channels as usize)?))
+        let stream = connection.record_reopening(options.clone())?;
+        Ok((stream, stream_format(device.sample_rate_hz, channels as usize)?, options))
     }
 
     /// Opens a stream of what a client of the graph plays: a further card, or any other.
@@ -175,11 +180,12 @@ impl Record {
         &self,
         connection: &StreamConnection,
         mut outputs: Vec<String>,
-    ) -> anyhow::Result<(RecordStream, StreamFormat)> {
+    ) -> anyhow::Result<Opened> {
         outputs.truncate(MAX_CHANNELS);
         let rate_hz = connection.device()?.sample_rate_hz;
-        let stream = connection.record_ports(self.options(None, Vec::new(), rate_hz), &outputs)?;
-        Ok((stream, stream_format(rate_hz, outputs.len())?))
+        let options = self.options(None, Vec::new(), rate_hz);
+        let stream = connection.record_ports(options.clone(), &outputs)?;
+        Ok((stream, stream_format(rate_hz, outputs.len())?, options))
     }
 
     /// Says of a name that is no device of streams what else it may be.
@@ -208,6 +214,39 @@ impl Record {
             interval_frames: interval_frames(rate_hz, self.latency),
             lets_sleep: false,
         }
+    }
+}
+
+/// A stream, what it records, and what it was opened with.
+type Opened = (RecordStream, StreamFormat, RecordOptions);
+
+/// What a monitor needs to go on on a device that it does not fit as it is.
+pub(crate) struct Elsewhere {
+    options: RecordOptions,
+    /// What the file has.
+    into: ProgramFormat,
+    conversion: Options,
+    latency_ms: u32,
+}
+
+impl Elsewhere {
+    /// Opens a stream of what leaves the device of this name, which holds, and its conversion.
+    pub(crate) fn open(
+        &self,
+        connection: &StreamConnection,
+        device: &str,
+    ) -> anyhow::Result<(RecordStream, ConvertedReader)> {
+        let there = connection.device_named(Some(device))?;
+        let (rate_hz, channels) = (there.sample_rate_hz, there.channels.min(MOST_CHANNELS));
+        let from = stream_format(rate_hz, channels as usize)?;
+        let reader = ConvertedReader::new(&from, &self.into, self.conversion)?;
+        let options = RecordOptions {
+            device: Some(device.into()),
+            channels: (0..channels).collect(),
+            interval_frames: interval_frames(rate_hz, self.latency_ms),
+            ..self.options.clone()
+        };
+        Ok((connection.record_reopening(options)?, reader))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use anyhow::bail;
 use client::Error;
-use client::stream::{ConvertedReader, RecordStream, WishError};
+use client::stream::{ConvertedReader, RecordStream, Volume, VolumeOf, WishError};
 use soundfile::{SoundFileError, Writer};
 use sys::clock::now_ns;
 use sys::signals::Signal;
 
 use crate::playback::DEVICE_GONE;
 use crate::progress::Level;
+use crate::record::Elsewhere;
 use crate::server::{Interruption, Server, Wait};
 
 /// The next look where the device does not say when there is more, ns.
@@ -16,14 +17,20 @@ const UNKNOWN_NS: u64 = 50_000_000;
 /// How long after the device's wake-up its frames are there, ns.
 const AFTER_WAKE_NS: u64 = 2_000_000;
 
+/// How long a stream takes to hold, at most, ns.
+const HELD_WITHIN_NS: u64 = 500_000_000;
+
 /// A recording that runs.
 pub(crate) struct Recording {
     // Before the server: it ends first.
     stream: RecordStream,
     server: Server,
     reader: ConvertedReader,
+    elsewhere: Elsewhere,
     file: Take,
     level: Level,
+    /// Frames that are missing of streams on devices of before.
+    lost: u64,
     /// How long there was no server, as long as that is not reported.
     gone_ms: u64,
 }
@@ -64,14 +71,13 @@ impl Take {
 impl Recording {
     /// Prepares to record `most` frames, or until a signal.
     pub(crate) fn new(
-        stream: RecordStream,
+        (stream, reader, elsewhere): (RecordStream, ConvertedReader, Elsewhere),
         server: Server,
-        reader: ConvertedReader,
         (writer, level): (Writer, Level),
         most: Option<u64>,
     ) -> Self {
         let file = Take { writer, most, block: Vec::new() };
-        Self { stream, server, reader, file, level, gone_ms: 0 }
+        Self { stream, server, reader, elsewhere, file, level, lost: 0, gone_ms: 0 }
     }
 
     /// Records until everything is there, or until a signal.
@@ -81,30 +87,37 @@ impl Recording {
     /// is in the file.
     pub(crate) fn run(mut self) -> anyhow::Result<Ended> {
         let recorded = self.record();
-        // What a filter held back.
-        let Self { reader, file, .. } = &mut self;
-        reader.flush(|bytes| file.block.extend_from_slice(bytes));
-        let written = file.write();
+        let written = self.flush();
         self.level.end();
         self.report_gap();
-        let reader = self.stream.reader();
-        let lost = reader.lost() + reader.control().missed_frames();
+        let lost = self.lost();
         let finished = self.file.writer.finish();
         let signal = recorded?;
         written.and(finished)?;
         Ok(Ended { signal, lost })
     }
 
+    /// Returns how many frames are missing.
+    fn lost(&self) -> u64 {
+        let reader = self.stream.reader();
+        self.lost + reader.lost() + reader.control().missed_frames()
+    }
+
+    /// Writes what a filter has held back, as if silence followed.
+    fn flush(&mut self) -> Result<(), SoundFileError> {
+        let Self { reader, file, .. } = self;
+        reader.flush(|bytes| file.block.extend_from_slice(bytes));
+        file.write()
+    }
+
     fn record(&mut self) -> anyhow::Result<Option<Signal>> {
-        let mut interruption = match self.stream.run() {
-            // The next one gets the wish.
-            Err(WishError::Server(Error::ServerGone)) => Some(Interruption::ServerGone),
-            run => run.map(|_| None)?,
-        };
+        lasting(self.stream.run())?;
+        let mut interruption = None;
         loop {
             self.write()?;
             match interruption {
-                None | Some(Interruption::DevicesChanged) => {}
+                None => {}
+                Some(Interruption::DevicesChanged) => self.follow()?,
                 Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
                 Some(Interruption::ServerGone) => match self.server.await_next(&mut self.stream)? {
                     Wait::Returned { gone_ms } => self.gone_ms += gone_ms,
@@ -124,12 +137,51 @@ impl Recording {
             interruption = self.server.sleep_until(self.next_look_ns())?;
             if let Some(Interruption::Signal(_)) = interruption {
                 // What was heard by now.
-                match self.stream.hold() {
-                    Ok(_) | Err(WishError::Server(Error::ServerGone)) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                lasting(self.stream.hold())?;
             }
         }
+    }
+
+    /// Goes on on another device, if the stream is wanted on one that it does not fit as it is.
+    fn follow(&mut self) -> anyhow::Result<()> {
+        let status = match self.stream.status() {
+            // Noticed elsewhere.
+            Err(Error::ServerGone | Error::Refused(_)) => return Ok(()),
+            status => status?,
+        };
+        let Some(device) = status.wanted else { return Ok(()) };
+        match self.elsewhere.open(self.server.connection(), &device) {
+            Ok((stream, reader)) => self.go_on_with(stream, reader, status.volume),
+            Err(error) => {
+                self.level.end();
+                eprintln!("consort: it is not moved to '{device}': {error:#}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Records another stream from now on, after what was heard on the device of this one.
+    fn go_on_with(
+        &mut self,
+        stream: RecordStream,
+        reader: ConvertedReader,
+        Volume { gain, muted }: Volume,
+    ) -> anyhow::Result<()> {
+        let of = VolumeOf::Stream(stream.number());
+        match self.server.connection().set_volume(of, Some(gain), Some(muted)) {
+            Err(Error::ServerGone) => return Ok(()),
+            set => set.map(|_| ())?,
+        }
+        if let Some(held) = lasting(self.stream.hold())? {
+            let deadline_ns = now_ns() + HELD_WITHIN_NS;
+            let _ = self.stream.reader().control().await_acknowledgement(held, deadline_ns);
+        }
+        self.write()?;
+        self.flush()?;
+        self.lost = self.lost();
+        (self.stream, self.reader) = (stream, reader);
+        lasting(self.stream.run())?;
+        Ok(())
     }
 
     /// Says how long there was no server, unless that was said before.
@@ -167,5 +219,13 @@ impl Recording {
         }
         level.show(file.writer.frames(), now_ns());
         Ok(())
+    }
+}
+
+/// Returns the number of a wish; `None` if the server has gone: the next one gets it.
+fn lasting(wish: Result<u64, WishError>) -> Result<Option<u64>, WishError> {
+    match wish {
+        Err(WishError::Server(Error::ServerGone)) => Ok(None),
+        wish => wish.map(Some),
     }
 }

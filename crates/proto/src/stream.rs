@@ -156,8 +156,9 @@ pub struct NewStream {
     /// Of a stream that records: the device may sleep while nothing else needs it, and there are no
     /// frames then.
     pub lets_sleep: bool,
-    /// Of a stream that plays: where it is moved to a device that it does not fit, its program
-    /// opens it again there ([`StreamStatus::wanted`]), instead of the move being refused.
+    /// Of a stream that plays, or records what leaves a device: where it is moved to a device that
+    /// it does not fit, its program opens it again there ([`StreamStatus::wanted`]), instead of the
+    /// move being refused.
     pub reopens: bool,
 }
 

@@ -25,6 +25,9 @@ pub(crate) struct NewInput {
 
 /// The program's end of a record stream: a ring. Positions count its frames.
 pub(crate) trait Input {
+    /// Returns the server's number of it.
+    fn number(&self) -> u32;
+
     /// Reads the next frames, into a slice for each channel of the source; returns how many.
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize;
 

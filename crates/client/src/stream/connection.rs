@@ -201,6 +201,17 @@ impl StreamConnection {
         self.record_for(0, options)
     }
 
+    /// Opens a record stream for a program that can convert what another device plays: where a
+    /// stream that monitors is moved to a device of another rate, or with fewer channels, it
+    /// records on, and its [status](RecordStream::status) names that device as wanted. The program
+    /// is to hold the stream, read what is left of it, and open another one there.
+    ///
+    /// # Errors
+    /// Those of [`record`](Self::record).
+    pub fn record_reopening(&self, options: RecordOptions) -> Result<RecordStream, Error> {
+        self.open_recording(NewStream { reopens: true, ..new_recording(0, options) }, &[])
+    }
+
     /// Opens a record stream for another program, as [`play_for`](Self::play_for) does.
     ///
     /// # Errors

@@ -114,9 +114,12 @@ impl StreamConnection {
         remove_device(self.requests(), name)
     }
 
-    /// Moves a playback stream to another device (`None`: the one that drives). It fades out on its
-    /// own device and continues on the other from where the fade began. Both must have the same
-    /// rate, unless its program [opens it again](Self::play_reopening) there.
+    /// Moves a stream to another device (`None`: the one that drives). One that plays fades out on
+    /// its own device and continues on the other from where the fade began; one that records what
+    /// leaves a device goes on with what leaves the other. Both must have the same rate, unless its
+    /// program opens it again there ([`play_reopening`](Self::play_reopening),
+    /// [`record_reopening`](Self::record_reopening)). A stream that records in the graph is moved
+    /// by its connections.
     ///
     /// A program may move its own streams; those of others if the server's policy lets it.
     ///
@@ -174,7 +177,7 @@ impl Observer {
         add_device(&self.requests, device)
     }
 
-    /// Moves a playback stream to another device, as [`StreamConnection::move_stream`] does.
+    /// Moves a stream to another device, as [`StreamConnection::move_stream`] does.
     ///
     /// # Errors
     /// See there.

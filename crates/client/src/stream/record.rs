@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use proto::stream::NewStream;
+use proto::stream::{NewStream, StreamStatus};
 use rt::stream::Wish;
 
+use super::connection::status;
 use super::opening::begin_recording;
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
@@ -74,6 +75,15 @@ impl RecordStream {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Returns what the server says of it: the device that it is on and where it is
+    /// [wanted](StreamStatus::wanted), and its volume.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn status(&self) -> Result<StreamStatus, Error> {
+        status(&self.server.requests, self.number)
     }
 
     /// Returns the end at which frames are read.

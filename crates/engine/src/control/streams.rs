@@ -20,7 +20,7 @@ mod watches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mix::{ROUTED_CHANNELS, Routes, Stream};
+use mix::{ROUTED_CHANNELS, Routes};
 use proto::limits::{
     STREAM_NAME_BYTES, STREAMS, STREAMS_AT_ONCE, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM,
 };
@@ -31,14 +31,15 @@ use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
 use sys::memory::Shared;
 
-use self::beginning::{MOST_KEPT_BYTES, kept_bytes};
+use self::beginning::check_kept;
 use self::devices::{DRIVER, DeviceEnd, DeviceFacts, Devices};
 use self::feeds::Feed;
+use self::moving::Arrival;
 use self::ports::StreamPorts;
 use self::watches::Watches;
 use super::ticket::Ticket;
 use crate::device_shared::DeviceShared;
-use crate::device_stream::{DeviceStream, SharedGain};
+use crate::device_stream::SharedGain;
 use crate::opening::DriverFacts;
 use crate::stream_budget::{Account, StreamBudget, StreamGrant, StreamLimits};
 use crate::stream_part::{StreamOrder, StreamReturn};
@@ -84,8 +85,7 @@ pub(super) struct Streams {
     /// Ports of streams that have ended, or moved.
     unplugged: Vec<StreamPorts>,
     /// Streams that are back from one device, for another.
-    #[expect(clippy::vec_box, reason = "they are passed from thread to thread as they are")]
-    arrivals: Vec<Box<Stream<DeviceStream>>>,
+    arrivals: Vec<Arrival>,
     /// Requests for streams that wait for clients which return from another server.
     waiting: Vec<(Ticket, NewStream)>,
     /// Programs that wait for a change of the devices, or of streams.
@@ -276,7 +276,7 @@ impl Streams {
             feed: Feed::default(),
             depth_frames: new.depth_frames.clamp(1, shape.depth_frames()),
             lets_sleep: new.lets_sleep,
-            reopens: new.reopens && new.direction == Direction::Playback,
+            reopens: new.reopens && new.direction != Direction::Record,
             wanted: None,
             grant,
             volume: Volume::default(),
@@ -325,11 +325,7 @@ impl Streams {
                 "the device has no channel {channel} for streams: it {does} {there} channels, counted from 0"
             )));
         }
-        if new.direction == Direction::Monitor && kept_bytes(facts, there) > MOST_KEPT_BYTES {
-            return Err(refused(format!(
-                "the device {does} {there} channels, which need too much memory to be kept"
-            )));
-        }
+        check_kept(new.direction, facts)?;
         let of_process = || self.streams.values().filter(|old| old.is_of(peer, account.process));
         let own = of_process().filter(|old| old.account == account).count();
         // MUTATION: check.accounts_without_limit
@@ -436,9 +432,11 @@ impl Streams {
 
     fn take_return(&mut self, device: u32, returned: StreamReturn) {
         match returned {
-            StreamReturn::Stream(stream) => self.stream_returned(stream),
+            StreamReturn::Stream(stream) => self.stream_returned(Arrival::Plays(stream)),
             StreamReturn::Slabs(slabs) => drop(slabs),
-            StreamReturn::Recorder(recorder) => self.forget(recorder.memory().stream),
+            StreamReturn::Recorder(recorder) => {
+                self.stream_returned(Arrival::Monitors(recorder));
+            }
             StreamReturn::Kept(room) => drop(room),
             StreamReturn::Device { device: all, is_cut } => {
                 drop(all);

@@ -248,10 +248,77 @@ fn a_stream_to_which_the_graph_brings_nothing_records_silence_and_comes_back_whe
     assert!(memory.borrow().channels.concat().iter().all(|sample| *sample == 0.0));
     assert!(scenario.device.recorders_mut().take_closed().is_none());
     scenario.device.recorders_mut().close(|_| true);
-    assert!(scenario.device.recorders_mut().take_closed().is_some());
     scenario.call();
+    assert!(scenario.device.recorders_mut().take_closed().is_some());
     scenario.pass(3000 * MS);
     assert!(scenario.device.is_parked());
+}
+
+/// Moves a monitor from one device to the other; returns the number of frames that it had.
+fn move_over(memory: &Recording, from: &mut Scenario, to: &mut Scenario) -> usize {
+    from.device.recorders_mut().close(|_| true);
+    from.call();
+    let moved = from.device.recorders_mut().take_closed().expect("it is over").moved(FADE);
+    let had = memory.borrow().channels[0].len();
+    assert!(to.device.recorders_mut().add(Box::new(moved)).is_ok());
+    to.call();
+    had
+}
+
+#[test]
+fn a_monitor_that_moves_goes_on_with_what_is_heard_on_the_other_device() {
+    let faults = Faults { drift_ppm: 100, ..Faults::default() };
+    let mut from = Scenario::new(1, FAR, Faults::default());
+    let mut to = Scenario::new(2, FAR, faults);
+    let frames = 4 * RATE_HZ as usize;
+    to.device.recorders_mut().set_monitor(Box::new(FrameHistory::new(CHANNELS, frames)));
+    let memory = recorder(&mut from, Source::Monitor, 12_000);
+    from.wish(0, Wish::Run);
+    to.wish(1, Wish::Run);
+    let first = wish(&mut from, &memory, Wish::Run).expect("it begins") as usize;
+    from.pass(1100 * MS);
+    to.pass(2000 * MS);
+    let arrived = to.card.played() as usize;
+    let had = move_over(&memory, &mut from, &mut to);
+    assert_eq!(had, from.card.played() as usize - first, "to the last frame that was heard");
+    to.pass(1100 * MS);
+    let recorded = memory.borrow();
+    assert!(recorded.misses.is_empty() && recorded.finished > had as u64 + 40_000);
+    for (channel, samples) in recorded.channels.iter().enumerate() {
+        let heard = |device: &Scenario| -> Vec<f32> {
+            device.card.written.iter().skip(channel).step_by(CHANNELS).copied().collect()
+        };
+        let (before, after) = samples.split_at(had);
+        assert_eq!(before, &heard(&from)[first..first + had]);
+        let there = heard(&to);
+        let mut begins = arrived..=arrived + to.card.safety() as usize;
+        assert!(begins.any(|begin| there[begin..].starts_with(after)), "from {arrived} on");
+    }
+}
+
+#[test]
+fn a_monitor_that_holds_is_moved_without_a_frame_and_obeys_on_the_other_device() {
+    let mut from = Scenario::new(1, FAR, Faults::default());
+    let mut to = Scenario::new(1, FAR, Faults::default());
+    let frames = 4 * RATE_HZ as usize;
+    to.device.recorders_mut().set_monitor(Box::new(FrameHistory::new(CHANNELS, frames)));
+    let memory = recorder(&mut from, Source::Monitor, 480);
+    from.device.recorders_mut().close(|_| true);
+    memory.borrow_mut().wished = 1;
+    let run = NumberedWish { number: 1, wish: Some(Wish::Run) };
+    memory.borrow_mut().wishes.push_back(run);
+    from.call();
+    assert!(memory.borrow().acknowledged.is_empty(), "it obeys no more wishes there");
+    let moved = from.device.recorders_mut().take_closed().expect("it is over").moved(FADE);
+    assert_eq!(memory.borrow().finished, 0);
+    assert!(to.device.recorders_mut().add(Box::new(moved)).is_ok());
+    to.call();
+    assert!(memory.borrow().acknowledged[0].is_some());
+    wish(&mut to, &memory, Wish::Hold).expect("it ends");
+    let had = memory.borrow().finished;
+    assert_eq!(move_over(&memory, &mut to, &mut from) as u64, had);
+    from.pass(500 * MS);
+    assert_eq!(memory.borrow().finished, had, "it holds there, too");
 }
 
 /// A stream that records what the graph's cycles bring it.

@@ -9,8 +9,10 @@ use pulseaudio::protocol::{
 };
 
 use super::sinks::{Change, DRIVER, Face};
+use super::source_outputs::SourceOutput;
 use super::sources::Source;
 use super::{Answer, FrontEnd};
+use crate::input::Input;
 use crate::output::{Devices, Output};
 
 /// The sink and the source that programs get who name none.
@@ -20,7 +22,7 @@ impl<D: Devices> FrontEnd<D> {
     /// The server has come or gone, or says that something about its devices has changed.
     pub fn devices_changed(&mut self, now_ns: u64) {
         self.refresh(now_ns);
-        if !self.inputs.is_empty() {
+        if !self.inputs.is_empty() || !self.outputs.is_empty() {
             let homes = self.devices.homes();
             self.follow(&homes, now_ns);
         }
@@ -217,6 +219,21 @@ impl<D: Devices> FrontEnd<D> {
                 if let Some(input) = self.inputs.get_mut(index) {
                     input.treatment.device = DeviceReason::Moved;
                 }
+            }
+        }
+        let of_home = |output: &SourceOutput<D::Input>| {
+            let is_monitor = matches!(output.source, Source::Monitor(_));
+            let device = homes.get(&output.recording.input().number()).filter(|_| is_monitor)?;
+            let source = Source::Monitor(self.sinks.of_device(device.as_deref())?);
+            (output.adrift.is_none() && output.source != source).then_some(source)
+        };
+        let outputs = self.outputs.iter();
+        let moved: Vec<(u32, Source)> =
+            outputs.filter_map(|(index, output)| Some((*index, of_home(output)?))).collect();
+        for (index, source) in moved {
+            self.output_has_moved(index, source, now_ns);
+            if let Some(output) = self.outputs.get_mut(&index) {
+                output.treatment.device = DeviceReason::Moved;
             }
         }
     }

@@ -161,15 +161,23 @@ impl<D: Devices> FrontEnd<D> {
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: samples.rate_hz, map: samples.map };
         let input = self.listen_to(listening)?;
-        let device_name = self.source_name(source).unwrap_or_default();
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         let gone_on = output.recording.go_on_with(input, stream, now_ns);
         gone_on.map_err(|_| PulseError::NotSupported)?;
-        (output.source, output.adrift) = (source, None);
+        output.adrift = None;
+        self.output_has_moved(index, source, now_ns);
+        Ok(())
+    }
+
+    /// A stream records another source from now on: its program is notified, and all others.
+    pub(super) fn output_has_moved(&mut self, index: u32, source: Source, now_ns: u64) {
+        let device_name = self.source_name(source).unwrap_or_default();
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        output.source = source;
         let (client, attributes) = (output.client, output.recording.attributes());
         self.states.touch(source.sink(), now_ns);
         let suspended = self.source_state(source) == SourceState::Suspended;
-        let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let Some(output) = self.outputs.get_mut(&index) else { return };
         output.is_suspended = suspended;
         let moved = RecordStreamMovedParams {
             stream_index: output.channel,
@@ -182,6 +190,5 @@ impl<D: Devices> FrontEnd<D> {
         self.send_event(client, &Command::RecordStreamMoved(moved));
         self.apply_output_gains(index);
         self.notify(Facility::SourceOutput, EventType::Changed, index);
-        Ok(())
     }
 }

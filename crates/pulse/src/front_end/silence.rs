@@ -261,10 +261,16 @@ pub(crate) struct Tone {
     has_been_read: bool,
 }
 
+/// The server's number of each stream that records.
+pub(crate) const TONE_NUMBER: u32 = 1000;
 /// Frames that there are at each look.
 pub(crate) const FRAMES_AT_ONCE: usize = 480;
 
 impl Input for Tone {
+    fn number(&self) -> u32 {
+        TONE_NUMBER
+    }
+
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize {
         self.has_been_read = self.runs && !self.has_been_read;
         if !self.has_been_read {

@@ -108,6 +108,11 @@ impl<I: Input> Recording<I> {
         self.attributes
     }
 
+    /// Returns its end of a stream of the server.
+    pub fn input(&self) -> &I {
+        &self.input
+    }
+
     /// Returns the samples that its program receives.
     pub fn program(&self) -> &ProgramFormat {
         &self.program

@@ -32,6 +32,10 @@ fn is_made(wish: &Result<u64, WishError>) -> bool {
 }
 
 impl Input for ServerInput {
+    fn number(&self) -> u32 {
+        self.stream.number()
+    }
+
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize {
         self.stream.reader_mut().read(SamplesMut::Planar(planes))
     }

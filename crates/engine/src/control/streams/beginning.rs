@@ -22,7 +22,7 @@ use crate::stream_part::{StreamOrder, fade_frames};
 /// What is kept of what leaves a device, seconds: its depth, and what a stream that records may
 /// leave there.
 const KEPT_SECONDS: usize = 4;
-pub(super) const MOST_KEPT_BYTES: usize = 64 << 20;
+const MOST_KEPT_BYTES: usize = 64 << 20;
 
 // Every name of a device can be published.
 const _: () = assert!(DEVICE_NAME_BYTES <= STREAM_DEVICE_NAME_BYTES);
@@ -169,8 +169,16 @@ pub(super) fn kept_frames(device: DeviceFacts) -> usize {
     KEPT_SECONDS * device.sample_rate_hz as usize
 }
 
-pub(super) fn kept_bytes(device: DeviceFacts, channels: u32) -> usize {
-    kept_frames(device) * size_of::<f32>() * channels as usize
+/// Checks whether there is room to keep what leaves a device for a stream of this direction.
+pub(super) fn check_kept(direction: Direction, device: DeviceFacts) -> Result<(), RequestError> {
+    let channels = device.playback;
+    let bytes = kept_frames(device) * size_of::<f32>() * channels as usize;
+    if direction == Direction::Monitor && bytes > MOST_KEPT_BYTES {
+        return Err(refused(format!(
+            "the device plays {channels} channels, which need too much memory to be kept"
+        )));
+    }
+    Ok(())
 }
 
 fn unusable(error: SegmentError) -> RequestError {

@@ -362,7 +362,7 @@ impl Streams {
     /// A further device's thread has ended: what it did not give back was on its way there.
     pub(super) fn device_left(&mut self, number: u32) {
         let has_moved =
-            |number: u32| self.arrivals.iter().any(|arrival| arrival.memory().stream == number);
+            |number: u32| self.arrivals.iter().any(|arrival| arrival.number() == number);
         let own = self.streams.iter().filter(|(_, stream)| stream.device == number);
         let own = own.map(|(number, _)| *number).filter(|number| !has_moved(*number));
         let own: Vec<u32> = own.collect();

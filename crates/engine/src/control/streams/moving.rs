@@ -2,22 +2,40 @@
 //!
 //! The stream fades out on its device and comes back from there like one that ends; then it begins
 //! again on the other device, at the position at which the fade began. Its memory, its number and
-//! its volume stay, so its program needs to know nothing of it.
+//! its volume stay, so its program needs to know nothing of it. A monitor likewise: it ends with
+//! the last frame that was heard on its device, and goes on with what is heard on the other one.
 
 use std::sync::Arc;
 
-use mix::Stream;
+use mix::{Recorder, Stream};
 use proto::request::RequestError;
 use proto::stream::{Direction, StreamReply};
 use sys::clock::now_ns;
 
+use super::beginning::check_kept;
 use super::feeds::Feed;
 use super::{DRIVER, State, Streams, check_driver, refused, routes_of, unknown};
 use crate::control::Control;
-use crate::device_stream::DeviceStream;
+use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::policy::{Permissions, refusal};
 use crate::stream_part::{StreamOrder, fade_frames};
+
+/// A stream that is back from one device, for another.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Plays(Box<Stream<DeviceStream>>),
+    Monitors(Box<Recorder<DeviceRecorder>>),
+}
+
+impl Arrival {
+    pub(super) fn number(&self) -> u32 {
+        match self {
+            Self::Plays(stream) => stream.memory().stream,
+            Self::Monitors(recorder) => recorder.memory().stream,
+        }
+    }
+}
 
 impl Streams {
     /// Has a stream leave its device for another one. A program may move its own streams, and with
@@ -41,8 +59,11 @@ impl Streams {
         }
         let (from, there) =
             (self.devices.facts(stream.home(), driver), self.devices.facts(to, driver));
-        if stream.direction != Direction::Playback {
-            return Err(refused(format!("stream {number} records: only one that plays can move")));
+        if stream.direction == Direction::Record {
+            return Err(refused(format!(
+                "stream {number} records what its ports are connected with: connect them with \
+                 others instead"
+            )));
         }
         let has_channels = stream.channels.iter().all(|channel| *channel < there.playback);
         let fits = from.sample_rate_hz == there.sample_rate_hz && has_channels;
@@ -51,16 +72,18 @@ impl Streams {
         }
         if from.sample_rate_hz != there.sample_rate_hz {
             return Err(refused(format!(
-                "the stream has {} Hz and the device {} Hz: end it and play it there",
+                "the stream has {} Hz and the device {} Hz: end it and begin it there",
                 from.sample_rate_hz, there.sample_rate_hz
             )));
         }
         if let Some(channel) = stream.channels.iter().find(|channel| **channel >= there.playback) {
             return Err(refused(format!(
-                "the stream plays on channel {channel}, counted from 0, and the device has {}",
+                "the stream has channel {channel} of its device, counted from 0, and the other \
+                 device has {}",
                 there.playback
             )));
         }
+        check_kept(stream.direction, there)?;
         let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         stream.wanted = None;
         match &stream.state {
@@ -99,8 +122,8 @@ impl Streams {
     }
 
     /// A device's thread has given a stream back: it has ended, or goes to another device.
-    pub(super) fn stream_returned(&mut self, stream: Box<Stream<DeviceStream>>) {
-        let number = stream.memory().stream;
+    pub(super) fn stream_returned(&mut self, stream: Arrival) {
+        let number = stream.number();
         match self.streams.get(&number).map(|open| &open.state) {
             Some(State::Moving { .. }) => self.arrivals.push(stream),
             _ => self.forget(number),
@@ -108,12 +131,8 @@ impl Streams {
     }
 
     /// Begins a stream on the device that it has moved to. Returns whether a plan has to bring it.
-    pub(super) fn arrive(
-        &mut self,
-        mut stream: Box<Stream<DeviceStream>>,
-        driver: &DriverFacts,
-    ) -> bool {
-        let number = stream.memory().stream;
+    pub(super) fn arrive(&mut self, arrival: Arrival, driver: &DriverFacts) -> bool {
+        let number = arrival.number();
         let Some(open) = self.streams.get_mut(&number) else { return false };
         let State::Moving { page, to } = &open.state else { return false };
         let (page, to) = (Arc::clone(page), *to);
@@ -124,9 +143,18 @@ impl Streams {
         };
         let begins = device.begin_loop(facts);
         (open.device, open.state, open.ordered) = (to, State::Begun(page), open.routes);
-        stream.memory_mut().feed = open.feed.begin();
-        let stream = stream.moved(open.routes, fade_frames(facts.sample_rate_hz));
-        device.order(StreamOrder::Add(Box::new(stream)));
+        let fade_frames = fade_frames(facts.sample_rate_hz);
+        let order = match arrival {
+            Arrival::Plays(mut stream) => {
+                stream.memory_mut().feed = open.feed.begin();
+                StreamOrder::Add(Box::new(stream.moved(open.routes, fade_frames)))
+            }
+            Arrival::Monitors(recorder) => {
+                device.keep(facts);
+                StreamOrder::Record(Box::new(recorder.moved(fade_frames)))
+            }
+        };
+        device.order(order);
         // Wishes that were called for on the way were not obeyed.
         device.calls.add(number, now_ns());
         device.shared.call();
@@ -152,24 +180,29 @@ impl Control {
 
     /// Begins the streams that are back from one device on the one that they move to.
     pub(super) fn begin_arrivals(&mut self) {
-        for stream in std::mem::take(&mut self.streams.arrivals) {
-            let number = stream.memory().stream;
-            let Some(open) = self.streams.streams.get_mut(&number) else { continue };
-            // The slabs of ports that are not there any more go with the stream's old part of them.
-            open.feed = Feed::default();
-            open.routes = routes_of(&open.channels);
-            let drives = open.home() == DRIVER;
-            self.streams.budget.retract(&mut open.grant);
-            if drives {
-                open.routes = mix::Routes::default();
-                // Refused, it has ended: its program may have no more ports.
-                if self.plug_in(number).is_err() {
-                    continue;
-                }
-            }
-            if self.streams.arrive(stream, &self.settings.driver) {
+        for arrival in std::mem::take(&mut self.streams.arrivals) {
+            let is_refused =
+                matches!(arrival, Arrival::Plays(_)) && self.make_way(arrival.number()).is_err();
+            if !is_refused && self.streams.arrive(arrival, &self.settings.driver) {
                 self.publisher.need(now_ns());
             }
         }
+    }
+
+    /// Gives a stream that plays the ports and routes that it has on the device where it arrives.
+    /// Refused, it has ended: its program may have no more ports.
+    fn make_way(&mut self, number: u32) -> Result<(), RequestError> {
+        let streams = &mut self.streams;
+        let Some(open) = streams.streams.get_mut(&number) else { return Ok(()) };
+        // The slabs of ports that are not there any more go with the stream's old part of them.
+        open.feed = Feed::default();
+        open.routes = routes_of(&open.channels);
+        let drives = open.home() == DRIVER;
+        streams.budget.retract(&mut open.grant);
+        if drives {
+            open.routes = mix::Routes::default();
+            self.plug_in(number)?;
+        }
+        Ok(())
     }
 }

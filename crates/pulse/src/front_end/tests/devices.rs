@@ -8,6 +8,7 @@ use pulseaudio::protocol::{
 };
 
 use super::*;
+use crate::front_end::silence::TONE_NUMBER;
 use crate::output::{Devices, NewNullDevice};
 
 impl Scene {
@@ -256,6 +257,26 @@ fn a_stream_that_another_program_of_the_server_moves_is_told() {
     assert!(matches!(&events[0], Command::PlaybackStreamMoved(moved) if moved.device_index == 1));
     assert_eq!(scene.sink_of(client, stream.stream_index), Ok(1));
     assert!(scene.front_end.devices_mut().moved.is_empty(), "it is there already");
+}
+
+#[test]
+fn a_recording_that_another_program_of_the_server_moves_is_announced() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.add("other", None);
+    let records: CreateRecordStreamReply = scene
+        .ask(client, &Command::CreateRecordStream(recording("consort.monitor")))
+        .expect("a stream");
+    scene.front_end.devices_mut().homes.insert(TONE_NUMBER, Some("other".into()));
+    scene.front_end.devices_changed(0);
+    let events = scene.events(client);
+    let [Command::RecordStreamMoved(moved)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(&*moved.device_name, c"other.monitor");
+    let info: SourceOutputInfo =
+        scene.ask(client, &Command::GetSourceOutputInfo(records.stream_index)).expect("a stream");
+    assert_eq!(info.source_index, moved.device_index);
+    scene.front_end.devices_changed(0);
+    assert!(scene.events(client).is_empty(), "it is there");
 }
 
 #[test]

@@ -17,6 +17,17 @@ impl Scenario {
         self.streams.begin_move(own, Permissions::NONE, number, name, &self.device)
     }
 
+    /// Opens and begins a stream that records.
+    fn monitoring(&mut self, peer: u64, new: NewStream) -> u32 {
+        let (number, _) = self.open(peer, new).unwrap();
+        let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
+        let (device, locking) = (&self.device, Locking::Nothing);
+        let begun =
+            self.streams.begin_recording(peer, (number, 0), wishes, device, locking).unwrap();
+        assert!(matches!(begun, Beginning::Begun { .. }));
+        number
+    }
+
     /// Begins what is back on the devices that it moves to; returns whether a plan is needed.
     fn arrive(&mut self) -> Vec<bool> {
         self.streams.take_returns();
@@ -59,6 +70,29 @@ fn a_stream_that_moves_is_taken_from_one_device_and_given_to_the_other() {
     assert_eq!(scenario.device_of(number), None);
     assert_eq!(scenario.move_to(1, number, "system"), Ok(()));
     assert_eq!(scenario.ordered(), [""; 0], "it is there");
+}
+
+#[test]
+fn a_monitor_that_moves_is_taken_from_one_device_and_given_to_the_other() {
+    let (mut scenario, mut other, player) = begun();
+    let number = scenario.monitoring(1, NewStream { direction: Direction::Monitor, ..stereo() });
+    let page = scenario.page(number);
+    scenario.ordered();
+    assert_eq!(scenario.move_to(1, number, "other"), Ok(()));
+    assert_eq!(scenario.ordered(), [format!("close {number}")]);
+    assert_eq!(scenario.device_of(number).as_deref(), Some("other"), "where it will be");
+    scenario.streams.forget(player);
+    assert_eq!(scenario.arrive(), [false], "no plan brings it");
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Begin(_))));
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Keep(_))), "what leaves it is kept");
+    let Ok(StreamOrder::Record(recorder)) = other.orders.pop() else { panic!("it is given") };
+    assert_eq!((recorder.memory().stream, page.has_ended()), (number, false));
+    assert_eq!(scenario.move_to(1, number, "system"), Ok(()));
+    assert_eq!(scenario.streams.close(1, number), Ok(()), "on its way back");
+    other.returns.push(StreamReturn::Recorder(recorder)).unwrap();
+    assert_eq!(scenario.arrive(), [false; 0]);
+    assert!(page.has_ended() && scenario.streams.is_empty());
+    assert_eq!(scenario.streams.budget.used(), 0);
 }
 
 #[test]
@@ -107,14 +141,19 @@ fn a_stream_moves_only_where_it_fits_and_for_those_who_may() {
         let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
         scenario.streams.devices.insert(name.into(), facts, end, None);
     }
-    let record = NewStream { direction: Direction::Monitor, ..stereo() };
+    scenario.device.channels.capture = 2;
+    let record = NewStream { direction: Direction::Record, ..stereo() };
     let (recorder, _) = scenario.open(1, record).unwrap();
+    let monitor = NewStream { direction: Direction::Monitor, ..stereo() };
+    let (monitor, _) = scenario.open(1, monitor).unwrap();
     let (granted, _) = scenario.open(1, stereo()).unwrap();
     for (peer, number, name, words) in [
         (1, number, "none", "there is no device 'none'"),
         (1, number, "fast", "48000 Hz and the device 96000"),
         (1, number, "mono", "channel 1"),
-        (1, recorder, "other", "records"),
+        (1, recorder, "other", "connect them with others"),
+        (1, monitor, "fast", "48000 Hz and the device 96000"),
+        (1, monitor, "other", "not begun"),
         (1, granted, "other", "not begun"),
         (1, granted + 1, "other", "there is no stream"),
         (2, number, "other", "another program's stream"),
@@ -174,5 +213,10 @@ fn a_program_that_converts_again_is_asked_to_open_its_stream_where_it_does_not_f
     assert_eq!(status(&scenario), (None, None), "it is to stay");
     assert_eq!(scenario.move_to(1, number, "other"), Ok(()));
     assert_eq!(status(&scenario), (Some("other".into()), None), "where it fits, it is moved");
+    let monitor = NewStream { direction: Direction::Monitor, reopens: true, ..stereo() };
+    let number = scenario.monitoring(1, monitor);
+    assert_eq!(scenario.move_to(1, number, "fast"), Ok(()));
+    let status = scenario.streams.statuses_after(number - 1, 0).remove(0);
+    assert_eq!((status.device, status.wanted), (None, Some("fast".into())), "also a monitor");
     assert!(refusal(scenario.move_to(1, plain, "fast")).contains("48000 Hz"));
 }
