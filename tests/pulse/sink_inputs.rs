@@ -116,6 +116,38 @@ fn the_volume_of_the_sink_is_that_of_the_servers_device() {
 }
 
 #[test]
+fn each_channel_of_a_sink_has_a_volume_that_is_heard_and_shown() {
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        let (player, _) = playing(&scene);
+        let wait = || std::thread::sleep(std::time::Duration::from_millis(300));
+        scene.pactl(&["set-sink-volume", "consort", "50%", "100%"]);
+        let shown = scene.pactl(&["get-sink-volume", "consort"]);
+        for channel in ["front-left: 32768 /  50%", "front-right: 65536 / 100%"] {
+            assert!(shown.contains(channel), "{shown}");
+        }
+        let own = scene.server.consort(&["volume", "device"]).expect_success().stdout;
+        assert_eq!(own, "device: 12.5 % (-18.1 dB) / 100 % (0.0 dB)\n");
+        let status = scene.server.consort_json(&["status"]);
+        assert_eq!(status["device_volumes"], serde_json::json!([0.125, 1.0]));
+        wait();
+        scene.pactl(&["set-sink-volume", "consort", "100%", "0%"]);
+        wait();
+        player.terminate();
+        let recorded = scene.recorded();
+        let [left, right] = [0, 1].map(|channel| &recorded.channels[channel]);
+        for levels in [(0.0625, 0.5), (0.5, 0.0)] {
+            let frames = left.iter().zip(right).filter(|pair| (*pair.0, *pair.1) == levels).count();
+            // A tenth of a second at least.
+            if frames < 4800 {
+                return Err(format!("{levels:?} was heard for {frames} frames"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_killed_stream_ends_its_player() {
     let scene = Scene::new();
     let (player, index) = playing(&scene);

@@ -18,7 +18,7 @@ use sys::runtime_directory::ControlSockets;
 use crate::registry_view::RegistryView;
 use crate::requests::{Introduction, Requests, introduce, introduce_at, server_name};
 use crate::session::receive;
-use crate::stream::{Gain, StreamDevice, StreamStatus, Volume, VolumeOf};
+use crate::stream::{Gain, StreamDevice, StreamStatus, Volume};
 use crate::transport::newest;
 use crate::{Error, Requester};
 
@@ -175,18 +175,18 @@ impl Observer {
         crate::stream::streams(&self.requests)
     }
 
-    /// Changes the server's volume of a stream or of a device; what is `None` stays as it is.
-    /// Returns the volume from now on.
+    /// Changes the server's volume of a stream; what is `None` stays as it is. Returns the volume
+    /// from now on.
     ///
     /// # Errors
     /// See [`Requester`].
     pub fn set_volume(
         &self,
-        of: VolumeOf,
+        stream: u32,
         gain: Option<Gain>,
         muted: Option<bool>,
     ) -> Result<Volume, Error> {
-        crate::stream::set_volume(&self.requests, of, gain, muted)
+        crate::stream::set_volume(&self.requests, stream, gain, muted)
     }
 
     /// Changes the quantum, in frames. Returns once the driver runs with it.

@@ -28,10 +28,11 @@ impl Server for Observer {
     }
 
     fn streams(&self) -> anyhow::Result<Streams> {
-        let StreamDevice { state, wake_up_rate, volume, .. } = self.stream_device()?;
+        let StreamDevice { state, wake_up_rate, channels, volume, .. } = self.stream_device()?;
         Ok(Streams {
             state,
             wake_up_rate,
+            channels,
             volume,
             further: self.further_devices()?,
             streams: Self::streams(self)?,

@@ -23,7 +23,7 @@ use rtrb::Producer;
 use sys::futex::Futex;
 use sys::memory::OwnSlab;
 
-pub use self::buffers::CycleGain;
+pub use self::buffers::CycleGains;
 use self::buffers::{CaptureBuffers, PlaybackMix};
 use self::parking::Idle;
 pub use self::shared::CycleShared;
@@ -53,7 +53,7 @@ pub struct CycleThread {
     /// Streams, and the device's loop for them.
     pub streams: StreamPart,
     /// The device's volume in cycles without streams.
-    pub gain: CycleGain,
+    pub gains: CycleGains,
     /// Whether the driver waits for the graph's end in each cycle.
     pub sync: bool,
     /// Priority of this thread under `SCHED_FIFO`; `None`: it is not real-time.
@@ -350,9 +350,9 @@ impl CycleThread {
     }
 
     fn write_playback(&mut self, cycle: u32, quantum: u32) {
-        let (wanted, fade) =
-            (self.shared.device.gain.get(), fade_frames(self.driver.sample_rate_hz()));
-        let gain = self.gain.next(wanted, quantum, fade);
+        let (wanted, fade) = (&self.shared.device.gains, fade_frames(self.driver.sample_rate_hz()));
+        let channels = self.plan.playback.len();
+        self.gains.advance(channels, |channel| wanted.of(channel), quantum, fade);
         if self.streams.has_device() {
             // The last one may have ended.
             self.take_stream_orders();
@@ -360,7 +360,8 @@ impl CycleThread {
         if self.streams.has_device() {
             return self.play_with_streams(cycle, quantum);
         }
-        self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle, gain });
+        let gains = Some(&self.gains);
+        self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle, gains });
     }
 
     /// Waits for the graph, and writes what it has made in the same cycle.

@@ -2,20 +2,51 @@
 
 use proto::stream::DeviceState;
 use rt::call::Call;
+use rt::stream::Gains;
 use rt::sync::{AtomicU32, Ordering};
 use sys::clock::now_ns;
 use sys::futex::Futex;
 
-use crate::device_stream::SharedGain;
 use crate::wake_ups::WakeUps;
+
+/// The gains of a device's channels, which the control thread sets and the device's thread reads.
+#[derive(Debug)]
+pub struct SharedGains([AtomicU32; Gains::CHANNELS]);
+
+impl SharedGains {
+    fn new() -> Self {
+        Self(core::array::from_fn(|_| AtomicU32::new(1.0_f32.to_bits())))
+    }
+
+    /// Sets the factors; a call of the device's thread follows. Control thread.
+    ///
+    /// The device's thread may read some of them before: it moves to these, and to the others once
+    /// it has read them.
+    pub fn set(&self, factors: &[f32; Gains::CHANNELS]) {
+        for (shared, factor) in self.0.iter().zip(factors) {
+            // Relaxed, here and below: says nothing about other memory.
+            shared.store(factor.to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the factor of a channel; of one beyond the last, that of the last. Thread: cycle.
+    pub fn of(&self, channel: usize) -> f32 {
+        f32::from_bits(self.0[channel.min(Gains::CHANNELS - 1)].load(Ordering::Relaxed))
+    }
+
+    /// Returns all factors. Thread: cycle.
+    pub fn all(&self) -> Gains {
+        Gains::new(core::array::from_fn(|channel| self.of(channel))).unwrap_or_default()
+    }
+}
 
 /// What the thread of a device that plays streams and the control thread share.
 #[derive(Debug)]
 pub struct DeviceShared {
     /// Wakes the device's thread while it sleeps.
     pub call: Call,
-    /// The gain of all that leaves the device. Control thread writes.
-    pub gain: SharedGain,
+    /// The gains of all that leaves the device. Control thread writes.
+    pub gains: SharedGains,
     /// What the device does, and how often its thread has woken. Device's thread writes.
     pub wake_ups: WakeUps,
     /// 1: a further device is removed. Control thread writes.
@@ -28,7 +59,7 @@ impl DeviceShared {
     pub fn new(state: DeviceState) -> Self {
         Self {
             call: Call::default(),
-            gain: SharedGain::new(1.0),
+            gains: SharedGains::new(),
             wake_ups: WakeUps::new(state, now_ns()),
             leaves: AtomicU32::new(0),
         }

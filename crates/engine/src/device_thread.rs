@@ -76,7 +76,7 @@ impl DeviceThread {
                 break;
             }
             sys::cycle_guard::enter();
-            let wake_ns = streams.serve(&mut host, shared.gain.get());
+            let wake_ns = streams.serve(&mut host, shared.gains.all());
             let plays = wake_ns.is_some();
             if shared.note_state(if plays { DeviceState::Deep } else { DeviceState::Parked }) {
                 host.call_control();

@@ -26,7 +26,7 @@ use crate::control::{
     stream_rings,
 };
 use crate::counters::Counters;
-use crate::cycle_thread::{CycleGain, CycleShared, CycleThread};
+use crate::cycle_thread::{CycleGains, CycleShared, CycleThread};
 use crate::device_thread::DeviceThread;
 use crate::driver_swap::capture_slabs;
 use crate::error::{CompanionError, ServerError, within};
@@ -181,7 +181,7 @@ fn start(
     let cycles = CycleThread {
         driver,
         streams: StreamPart::new(orders, returns),
-        gain: CycleGain::default(),
+        gains: CycleGains::default(),
         shared: Arc::clone(&shared),
         plan,
         capture,

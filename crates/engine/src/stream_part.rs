@@ -8,7 +8,7 @@ use std::mem;
 use mix::{Card, ChannelSet, DeviceLoop, DeviceShape, FrameHistory, Planes, Recorder, Stream};
 use proto::limits::STREAMS;
 use rt::park::Park;
-use rt::stream::FADE_NS;
+use rt::stream::{FADE_NS, Gains};
 use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
 use sys::memory::OwnSlab;
@@ -35,11 +35,11 @@ pub fn fade_frames(sample_rate_hz: u32) -> u32 {
 const KEPT_QUANTA: usize = 4;
 
 impl StreamDevice {
-    /// Returns a loop without streams, with the gain `volume`; the graph plays cycles of at most
+    /// Returns a loop without streams, with the gains `volume`; the graph plays cycles of at most
     /// `longest_cycle` frames, or none if that is 0. All of its memory is allocated here, on the
     /// control thread.
     #[must_use]
-    pub fn new(sample_rate_hz: u32, channels: u32, volume: f32, longest_cycle: u32) -> Box<Self> {
+    pub fn new(sample_rate_hz: u32, channels: u32, volume: Gains, longest_cycle: u32) -> Box<Self> {
         let (channels, longest) = (channels as usize, longest_cycle as usize);
         let graph_frames = KEPT_QUANTA * longest;
         let ramp_frames = fade_frames(sample_rate_hz);
@@ -293,13 +293,13 @@ impl StreamPart {
         host.call_control();
     }
 
-    /// Does what is to be done without cycles, with the device's gain; returns when to do so again.
-    /// Thread: cycle.
-    pub fn serve(&mut self, host: &mut impl StreamHost, gain: f32) -> Option<u64> {
+    /// Does what is to be done without cycles, with the device's gains; returns when to do so
+    /// again. Thread: cycle.
+    pub fn serve(&mut self, host: &mut impl StreamHost, gains: Gains) -> Option<u64> {
         self.take_orders(host);
         let card = host.card()?;
         let device = &mut self.device.as_mut()?.device;
-        device.set_volume(gain);
+        device.set_volume(gains);
         let wake_ns = device.wake(Futex.now_ns(), card);
         self.give_back_closed(host);
         wake_ns

@@ -2,6 +2,8 @@
 
 mod graph;
 
+use rt::stream::Gains;
+
 use crate::boxes::Boxes;
 use crate::card::{Card, CardPosition};
 use crate::history::FrameHistory;
@@ -11,7 +13,7 @@ use crate::planes::Planes;
 use crate::recorder::Workspace;
 use crate::recorders::Recorders;
 use crate::stream::{Heard, Stream};
-use crate::volume::VolumeLine;
+use crate::volume::DeviceVolumeLine;
 use crate::{ChannelSet, FIRST_PIECE_FRAMES, PIECE_FRAMES};
 
 /// The greatest depth of all, ns.
@@ -64,9 +66,9 @@ pub struct DeviceLoop<M, R> {
     scratch: Vec<f32>,
     /// What programs of the graph hear of a channel.
     fed: Vec<f32>,
-    /// The gain of all that leaves the device.
-    volume: VolumeLine,
-    wanted_volume: f32,
+    /// The gains of all that leaves the device.
+    volume: DeviceVolumeLine,
+    wanted_volume: Gains,
     sample_rate_hz: u32,
     /// Device frames before this one have been passed to the card.
     rendered: u64,
@@ -88,12 +90,10 @@ pub struct DeviceLoop<M, R> {
 }
 
 impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
-    /// Returns a loop without streams, parked, whose device has the gain `volume`. Not for a
-    /// device's thread.
+    /// Returns a loop without streams, parked, whose device's channels have the gains `volume`.
+    /// Not for a device's thread.
     #[must_use]
-    pub fn new(shape: DeviceShape, volume: f32) -> Self {
-        let mut line = VolumeLine::new(shape.ramp_frames);
-        line.start_at(volume);
+    pub fn new(shape: DeviceShape, volume: Gains) -> Self {
         let mut scratch = vec![1.0; PIECE_FRAMES];
         scratch.fill(0.0);
         Self {
@@ -105,7 +105,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             planes: Planes::new(shape.channels, PIECE_FRAMES),
             fed: scratch.clone(),
             scratch,
-            volume: line,
+            volume: DeviceVolumeLine::new(volume, shape.ramp_frames),
             wanted_volume: volume,
             sample_rate_hz: shape.sample_rate_hz,
             rendered: 0,
@@ -140,15 +140,15 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         &mut self.recorders
     }
 
-    /// States the gain of all that leaves the device, 0 to [`MAX_GAIN`](rt::stream::MAX_GAIN). The
-    /// next wake-up begins to move to it. Thread: cycle.
-    pub fn set_volume(&mut self, gain: f32) {
-        self.wanted_volume = gain;
+    /// States the gains of all that leaves the device, by channel; channels beyond the last have
+    /// that of the last. The next wake-up begins to move to them. Thread: cycle.
+    pub fn set_volume(&mut self, gains: Gains) {
+        self.wanted_volume = gains;
     }
 
-    /// Returns the device's gain at each of its frames.
+    /// Returns the device's gains at each of its frames.
     #[cfg(test)]
-    pub(crate) fn volume(&self) -> &VolumeLine {
+    pub(crate) fn volume(&self) -> &DeviceVolumeLine {
         &self.volume
     }
 
@@ -226,7 +226,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         self.follow_card(position, card);
         self.record(position);
         let begins_to_keep = self.recorders.begin_to_keep();
-        let is_moved = self.volume.wants(self.wanted_volume);
+        let is_moved = self.volume.wants(&self.wanted_volume);
         let wants_change = self
             .streams
             .iter_mut()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::MAX_VOLUME;
 use crate::defaults::Defaults;
@@ -48,6 +48,22 @@ impl Volumes {
     }
 }
 
+/// The position to which a volume of all channels belongs.
+const ALL: &str = "mono";
+
+fn one_or_each<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Volumes, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrEach {
+        One(u32),
+        Each(Volumes),
+    }
+    Ok(match OneOrEach::deserialize(deserializer)? {
+        OneOrEach::One(volume) => Volumes::of([(ALL, volume)]),
+        OneOrEach::Each(volumes) => volumes,
+    })
+}
+
 fn mean<'a>(volumes: impl ExactSizeIterator<Item = &'a u32>) -> u32 {
     let count = volumes.len() as u64;
     let sum: u64 = volumes.map(|volume| u64::from(*volume)).sum();
@@ -69,10 +85,11 @@ pub struct StreamEntry {
 }
 
 /// What a device had last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEntry {
-    /// In PulseAudio's steps.
-    pub volume: u32,
+    /// Of each channel. In older texts, one number for all.
+    #[serde(deserialize_with = "one_or_each")]
+    pub volume: Volumes,
     /// Whether it was muted.
     pub muted: bool,
 }
@@ -141,7 +158,8 @@ impl Memory {
             memory.set_stream(&name, entry);
         }
         for Named { name, entry } in text.devices {
-            memory.set_device(&name, entry);
+            let volume = Volumes::of(entry.volume.iter());
+            memory.set_device(&name, DeviceEntry { volume, ..entry });
         }
         memory.default_sinks =
             Defaults::of(text.default_sinks.into_iter().filter(|name| is_name(name)));
@@ -196,13 +214,14 @@ impl Memory {
 
     /// Returns what a device had last.
     #[must_use]
-    pub fn device(&self, name: &str) -> Option<DeviceEntry> {
-        self.devices.get(name).copied()
+    pub fn device(&self, name: &str) -> Option<&DeviceEntry> {
+        self.devices.get(name)
     }
 
-    /// Remembers what a device has; returns whether that is something new.
+    /// Remembers what a device has; returns whether that is something new. A volume without a
+    /// channel is none.
     pub fn set_device(&mut self, name: &str, entry: DeviceEntry) -> bool {
-        self.devices.set(name, DeviceEntry { volume: entry.volume.min(MAX_VOLUME), ..entry })
+        !entry.volume.is_empty() && self.devices.set(name, entry)
     }
 
     /// Returns the sinks that were made the default.
@@ -254,7 +273,8 @@ mod tests {
             device: Some("headset".into()),
         };
         memory.set_stream("sink-input-by-application-name:mpv", entry);
-        memory.set_device("consort", DeviceEntry { volume: 52_429, muted: true });
+        let volume = Volumes::of([("front-left", 52_429), ("front-right", 26_214)]);
+        memory.set_device("consort", DeviceEntry { volume, muted: true });
         assert!(memory.choose_sink("consort") && memory.choose_sink("headset"));
         assert!(memory.choose_source("consort.monitor"));
         let text = r#"{
@@ -273,7 +293,10 @@ mod tests {
   "devices": [
     {
       "name": "consort",
-      "volume": 52429,
+      "volume": {
+        "front-left": 52429,
+        "front-right": 26214
+      },
       "muted": true
     }
   ],
@@ -286,6 +309,21 @@ mod tests {
 "#;
         assert_eq!(memory.to_text(), text);
         assert_eq!(Memory::parse(text).expect("a memory"), memory);
+    }
+
+    #[test]
+    fn one_volume_of_a_device_is_that_of_all_of_its_channels() {
+        let text = r#"{"consort_desktop": 1, "devices": [
+            {"name": "old", "volume": 52429, "muted": false},
+            {"name": "loud", "volume": {"front-left": 4294967295}, "muted": false},
+            {"name": "none", "volume": {}, "muted": true}
+        ]}"#;
+        let memory = Memory::parse(text).expect("a memory");
+        let of = |name: &str| memory.device(name).map(|entry| entry.volume.clone());
+        let old = of("old").expect("it is known");
+        assert_eq!(["front-left", "front-right"].map(|at| old.at(at)), [52_429; 2]);
+        assert_eq!(of("loud").map(|loud| loud.at("front-left")), Some(MAX_VOLUME));
+        assert_eq!(of("none"), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn entry() -> impl Strategy<Value = StreamEntry> {
 }
 
 fn memory() -> impl Strategy<Value = Memory> {
-    let device = (0..=MAX_VOLUME, any::<bool>());
+    let device = (volumes(), any::<bool>());
     let devices = prop::collection::vec((".{1,8}", device), 0..8);
     let streams = prop::collection::vec((".{1,8}", entry()), 0..8);
     (streams, devices).prop_map(|(streams, devices)| {

@@ -1,4 +1,4 @@
-//! A factor of samples.
+//! Factors of samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,8 @@ pub struct NotAGain(f32);
 impl Gain {
     /// The largest: 24 dB.
     pub const MAX: Self = Self(16.0);
+    /// Nothing is heard.
+    pub const SILENCE: Self = Self(0.0);
     /// Samples stay as they are.
     pub const UNITY: Self = Self(1.0);
 
@@ -58,9 +60,81 @@ impl From<Gain> for f32 {
     }
 }
 
+/// A gain for each channel of a device. Channels beyond the last have that of the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ChannelGains([Gain; ChannelGains::CHANNELS]);
+
+impl ChannelGains {
+    /// Channels that can have a gain of their own: as many as a stream can have.
+    pub const CHANNELS: usize = 32;
+
+    /// Returns the same gain for all channels.
+    #[must_use]
+    pub const fn all(gain: Gain) -> Self {
+        Self([gain; Self::CHANNELS])
+    }
+
+    /// Returns these gains of the first channels. Further channels, of a device that is opened with
+    /// more of them, have the greatest. `None` without gains, or with more than a device can have.
+    #[must_use]
+    pub fn of(gains: &[Gain]) -> Option<Self> {
+        let mut all = Self::all(greatest(gains)?);
+        all.0.get_mut(..gains.len())?.copy_from_slice(gains);
+        Some(all)
+    }
+
+    /// Returns the gain of a channel.
+    #[must_use]
+    pub fn channel(&self, channel: usize) -> Gain {
+        self.0[channel.min(Self::CHANNELS - 1)]
+    }
+
+    /// Returns the gains of the first channels: of one at least, and not of those that have that
+    /// of the last.
+    #[must_use]
+    pub fn first(&self, channels: usize) -> &[Gain] {
+        &self.0[..channels.clamp(1, Self::CHANNELS)]
+    }
+
+    /// Returns the greatest gain of the first channels.
+    #[must_use]
+    pub fn greatest(&self, channels: usize) -> Gain {
+        greatest(self.first(channels)).unwrap_or_default()
+    }
+
+    /// Returns the factors.
+    #[must_use]
+    pub fn factors(&self) -> [f32; Self::CHANNELS] {
+        self.0.map(Gain::factor)
+    }
+}
+
+fn greatest(gains: &[Gain]) -> Option<Gain> {
+    gains.iter().copied().reduce(|one, other| if other > one { other } else { one })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn channels_without_a_gain_have_the_greatest() {
+        let [quiet, loud] = [0.25, 0.5].map(|factor| Gain::new(factor).unwrap());
+        let gains = ChannelGains::of(&[loud, quiet]).unwrap();
+        assert_eq!(
+            [0, 1, 2, 31, 1000].map(|at| gains.channel(at)),
+            [loud, quiet, loud, loud, loud]
+        );
+        assert_eq!((gains.first(0), gains.first(2)), (&[loud][..], &[loud, quiet][..]));
+        assert_eq!(gains.first(1000).len(), ChannelGains::CHANNELS);
+        assert_eq!(gains.greatest(2), loud);
+        assert_eq!(ChannelGains::of(&[]), None);
+        assert_eq!(ChannelGains::of(&[quiet; ChannelGains::CHANNELS + 1]), None);
+        assert_eq!(
+            ChannelGains::of(&[quiet; ChannelGains::CHANNELS]),
+            Some(ChannelGains::all(quiet))
+        );
+    }
 
     #[test]
     fn a_factor_that_is_no_gain_is_refused_also_as_bytes() {

@@ -9,14 +9,15 @@
 //! From then on, everything goes through this memory. Only a wish that shall be obeyed at once
 //! needs a [`StreamRequest::Call`], since the device may sleep.
 //!
-//! Each stream, and each device, has a [`Volume`] in the server besides what its program wishes.
+//! Each stream has a [`Volume`] in the server besides what its program wishes, and each device has
+//! a [`DeviceVolume`], with a gain for each channel.
 //!
 //! Beside the device that drives the graph there may be *further* ones, by name, each with a thread
 //! and a clock of its own.
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::gain::{Gain, NotAGain};
+pub use crate::gain::{ChannelGains, Gain, NotAGain};
 
 /// A request about streams. The comment names the [`StreamReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,13 +66,23 @@ pub enum StreamRequest {
         /// Its number.
         stream: u32,
     },
-    /// Changes the server's volume of a stream or of the device; what is `None` stays as it is. It
-    /// is heard at once, in a ramp. [`StreamReply::Volume`].
+    /// Changes the server's volume of a stream; what is `None` stays as it is. It is heard at once,
+    /// in a ramp. [`StreamReply::Volume`].
     SetVolume {
-        /// Of what.
-        of: VolumeOf,
+        /// Its number.
+        stream: u32,
         /// The factor while it is not muted.
         gain: Option<Gain>,
+        /// Whether nothing of it is heard.
+        muted: Option<bool>,
+    },
+    /// Changes the volume of all that leaves a device, the graph included; what is `None` stays as
+    /// it is. It is heard at once, in a ramp. [`StreamReply::DeviceVolume`].
+    SetDeviceVolume {
+        /// Name of a further device; `None`: the one that drives.
+        device: Option<String>,
+        /// The factors while it is not muted.
+        gains: Option<ChannelGains>,
         /// Whether nothing of it is heard.
         muted: Option<bool>,
     },
@@ -95,19 +106,8 @@ pub enum StreamRequest {
     },
 }
 
-/// What a volume belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum VolumeOf {
-    /// The stream of this number.
-    Stream(u32),
-    /// The device that drives: everything that leaves it, the graph included.
-    Device,
-    /// The further device of this name.
-    Further(String),
-}
-
-/// The server's volume of a stream or a device. What is heard of a stream is the product of this
-/// volume, the gains that its program wishes, and the device's volume.
+/// The server's volume of a stream. What is heard of it is the product of this volume, the gains
+/// that its program wishes, and the device's volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Volume {
     /// The factor while it is not muted.
@@ -127,6 +127,29 @@ impl Volume {
     #[must_use]
     pub fn factor(self) -> f32 {
         if self.muted { 0.0 } else { self.gain.factor() }
+    }
+}
+
+/// The server's volume of all that leaves a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceVolume {
+    /// The factors while it is not muted.
+    pub gains: ChannelGains,
+    /// Nothing of it is heard.
+    pub muted: bool,
+}
+
+impl DeviceVolume {
+    /// Returns this volume after a change of what is not `None`.
+    #[must_use]
+    pub fn changed(self, gains: Option<ChannelGains>, muted: Option<bool>) -> Self {
+        Self { gains: gains.unwrap_or(self.gains), muted: muted.unwrap_or(self.muted) }
+    }
+
+    /// Returns the gains that are heard.
+    #[must_use]
+    pub fn heard(self) -> ChannelGains {
+        if self.muted { ChannelGains::all(Gain::SILENCE) } else { self.gains }
     }
 }
 
@@ -206,7 +229,7 @@ pub enum StreamReply {
         /// What it does now.
         state: DeviceState,
         /// Its volume.
-        volume: Volume,
+        volume: DeviceVolume,
     },
     /// All further devices, by name: [`STREAM_DEVICES`](crate::limits::STREAM_DEVICES) at most.
     Devices(Vec<FurtherDevice>),
@@ -234,8 +257,10 @@ pub enum StreamReply {
     Called,
     /// The stream is on its way.
     Moved,
-    /// The volume from now on.
+    /// The volume of a stream from now on.
     Volume(Volume),
+    /// The volume of a device from now on.
+    DeviceVolume(DeviceVolume),
     /// The stream has ended.
     Closed,
     /// Some streams: [`STREAMS_AT_ONCE`](crate::limits::STREAMS_AT_ONCE), or fewer if there are no
@@ -261,7 +286,7 @@ pub struct FurtherDevice {
     /// What it does now. It never runs cycles.
     pub state: DeviceState,
     /// Its volume.
-    pub volume: Volume,
+    pub volume: DeviceVolume,
 }
 
 /// What a device does.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use client::stream::{Gain, Schedule, Timing, Volume, Wish};
+use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Wish};
 use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
@@ -31,7 +31,7 @@ pub(crate) struct DeviceStatus {
     /// What streams on it are converted to.
     pub format: DeviceFormat,
     /// The volume of all that it plays.
-    pub volume: Volume,
+    pub volume: DeviceVolume,
 }
 
 /// A device without hardware, to be added.
@@ -258,9 +258,9 @@ pub(crate) trait Devices {
     fn set_volume(
         &mut self,
         device: Option<&str>,
-        gain: Option<Gain>,
+        gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<Volume, Refusal>;
+    ) -> Result<DeviceVolume, Refusal>;
 
     /// Adds a device, which ends with this process.
     ///

@@ -26,6 +26,9 @@ pub const FADE_NS: u64 = 5_000_000;
 pub struct Gains([f32; CHANNELS]);
 
 impl Gains {
+    /// Channels that have a factor.
+    pub const CHANNELS: usize = CHANNELS;
+
     /// The same factor for all channels; `None` if it is no gain.
     #[must_use]
     pub fn all(gain: f32) -> Option<Self> {

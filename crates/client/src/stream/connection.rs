@@ -8,7 +8,6 @@ use proto::limits::STREAMS_AT_ONCE;
 use proto::request::{PortType, Reply, Request, RequestError};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
-    VolumeOf,
 };
 use sys::memory::OwnRing;
 use sys::runtime_directory::ControlSockets;
@@ -106,22 +105,22 @@ impl StreamConnection {
         streams(self.requests())
     }
 
-    /// Changes the server's volume of a stream or of a device; what is `None` stays as it is.
-    /// Returns the volume from now on. It is heard within milliseconds, in a ramp.
+    /// Changes the server's volume of a stream; what is `None` stays as it is. Returns the volume
+    /// from now on. It is heard within milliseconds, in a ramp.
     ///
-    /// A program may change the volume of its own streams; that of others, and of devices, if
-    /// the server's policy lets it.
+    /// A program may change the volume of its own streams; that of others if the server's policy
+    /// lets it.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is no such stream or device, or the program may not change it;
+    /// [`Error::Refused`] if there is no such stream, or the program may not change it;
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn set_volume(
         &self,
-        of: VolumeOf,
+        stream: u32,
         gain: Option<Gain>,
         muted: Option<bool>,
     ) -> Result<Volume, Error> {
-        set_volume(self.requests(), of, gain, muted)
+        set_volume(self.requests(), stream, gain, muted)
     }
 
     /// Opens a playback stream. The server may grant less depth than is asked for.
@@ -312,14 +311,14 @@ pub(super) fn ask(requests: &Requests, request: StreamRequest) -> Result<StreamR
     }
 }
 
-/// Changes the server's volume of a stream or of a device.
+/// Changes the server's volume of a stream.
 pub(crate) fn set_volume(
     requests: &Requests,
-    of: VolumeOf,
+    stream: u32,
     gain: Option<Gain>,
     muted: Option<bool>,
 ) -> Result<Volume, Error> {
-    match ask(requests, StreamRequest::SetVolume { of, gain, muted })? {
+    match ask(requests, StreamRequest::SetVolume { stream, gain, muted })? {
         StreamReply::Volume(volume) => Ok(volume),
         _ => Err(Error::OTHER_REPLY),
     }

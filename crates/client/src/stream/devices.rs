@@ -2,7 +2,8 @@
 
 use proto::request::{Reply, Request};
 use proto::stream::{
-    DeviceState, FurtherDevice, NewDevice, StreamReply, StreamRequest, Volume, WakeUpRate,
+    ChannelGains, DeviceState, DeviceVolume, FurtherDevice, NewDevice, StreamReply, StreamRequest,
+    WakeUpRate,
 };
 
 use super::StreamConnection;
@@ -28,7 +29,7 @@ pub struct StreamDevice {
     /// What it does now.
     pub state: DeviceState,
     /// The volume of all that leaves it.
-    pub volume: Volume,
+    pub volume: DeviceVolume,
 }
 
 /// Returns what streams on a device are converted to; `None`: on the one that drives.
@@ -114,6 +115,22 @@ impl StreamConnection {
         remove_device(self.requests(), name)
     }
 
+    /// Changes the volume of all that leaves a device (`None`: the one that drives); what is `None`
+    /// of it stays as it is. Returns the volume from now on. It is heard within milliseconds, in a
+    /// ramp.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such device, or the server's policy does not let the
+    /// program change it; [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn set_device_volume(
+        &self,
+        device: Option<&str>,
+        gains: Option<ChannelGains>,
+        muted: Option<bool>,
+    ) -> Result<DeviceVolume, Error> {
+        set_device_volume(self.requests(), device, gains, muted)
+    }
+
     /// Moves a stream to another device (`None`: the one that drives). One that plays fades out on
     /// its own device and continues on the other from where the fade began; one that records what
     /// leaves a device goes on with what leaves the other. Both must have the same rate, unless its
@@ -128,6 +145,20 @@ impl StreamConnection {
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn move_stream(&self, stream: u32, device: Option<&str>) -> Result<(), Error> {
         move_stream(self.requests(), stream, device)
+    }
+}
+
+/// Changes the volume of a device.
+fn set_device_volume(
+    requests: &Requests,
+    device: Option<&str>,
+    gains: Option<ChannelGains>,
+    muted: Option<bool>,
+) -> Result<DeviceVolume, Error> {
+    let device = device.map(Into::into);
+    match ask(requests, StreamRequest::SetDeviceVolume { device, gains, muted })? {
+        StreamReply::DeviceVolume(volume) => Ok(volume),
+        _ => Err(Error::OTHER_REPLY),
     }
 }
 
@@ -175,6 +206,19 @@ impl Observer {
     /// or the server's policy does not let this program add one.
     pub fn add_device(&self, device: NewDevice) -> Result<(), Error> {
         add_device(&self.requests, device)
+    }
+
+    /// Changes the volume of a device, as [`StreamConnection::set_device_volume`] does.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn set_device_volume(
+        &self,
+        device: Option<&str>,
+        gains: Option<ChannelGains>,
+        muted: Option<bool>,
+    ) -> Result<DeviceVolume, Error> {
+        set_device_volume(&self.requests, device, gains, muted)
     }
 
     /// Moves a stream to another device, as [`StreamConnection::move_stream`] does.

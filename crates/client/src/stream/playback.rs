@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proto::stream::{Gain, NewStream, StreamStatus, Volume, VolumeOf};
+use proto::stream::{Gain, NewStream, StreamStatus, Volume};
 use rt::shm::RingShape;
 use rt::stream::{Gains, Wish};
 
@@ -232,7 +232,7 @@ impl PlaybackStream {
     /// # Errors
     /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn set_volume(&self, gain: Option<Gain>, muted: Option<bool>) -> Result<Volume, Error> {
-        set_volume(&self.server.requests, VolumeOf::Stream(self.number), gain, muted)
+        set_volume(&self.server.requests, self.number, gain, muted)
     }
 
     /// Returns what the server says of it: the device that it is on and where it is

@@ -5,9 +5,7 @@
 //! which stay mapped.
 
 use proto::request::Request;
-use proto::stream::{
-    Direction, Gain, NewStream, StreamReply, StreamRequest, UNCONNECTED, VolumeOf,
-};
+use proto::stream::{Direction, Gain, NewStream, StreamReply, StreamRequest, UNCONNECTED};
 use rt::shm::StreamState;
 
 use super::connection::{ask, set_volume};
@@ -90,8 +88,7 @@ fn restore(
     if let Ok(gain) = Gain::new(state.gain)
         && (gain != Gain::UNITY || state.muted)
     {
-        let of = VolumeOf::Stream(grant.stream);
-        set_volume(&server.requests, of, Some(gain), Some(state.muted))?;
+        set_volume(&server.requests, grant.stream, Some(gain), Some(state.muted))?;
     }
     if grant.ports.is_empty() || state.ports[0] == 0 {
         return Ok(());
@@ -150,7 +147,7 @@ fn changes(there: &[Link], wanted: &[Link]) -> (Vec<Link>, Vec<Link>) {
 
 #[cfg(test)]
 mod tests {
-    use proto::stream::{DeviceState, Volume, WakeUpRate};
+    use proto::stream::{DeviceState, DeviceVolume, WakeUpRate};
 
     use super::*;
 
@@ -164,7 +161,7 @@ mod tests {
             wake_ups: 0,
             wake_up_rate: WakeUpRate::default(),
             state: DeviceState::Parked,
-            volume: Volume::default(),
+            volume: DeviceVolume::default(),
         };
         let new = |direction, channels: &[u32]| NewStream {
             program: "player".into(),

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use clap::Args;
 use cli::{UsageError, output};
 use client::Observer;
-use client::stream::{FurtherDevice, StreamStatus, Volume, VolumeOf};
+use client::stream::{DeviceVolume, FurtherDevice, StreamDevice, StreamStatus, Volume};
 
-use self::level::Level;
-pub(crate) use self::level::as_text;
+use self::level::Change;
+pub(crate) use self::level::{as_text, of_device_as_text};
 use self::target::Target;
 
 /// Show or set how loud a stream, the device or the sound card plays
@@ -20,8 +20,8 @@ use self::target::Target;
 /// A stream is named by its number, or by its program or how that begins: then all of the
 /// program's streams are meant. 'device' is all that leaves the server's device, whatever it is,
 /// and 'device:NAME' all that leaves another one (`consort device add null`). These volumes are
-/// factors in the server: 100% or 0dB changes no sample. Without a name, a value is for the card's
-/// own mixer.
+/// factors in the server: 100% or 0dB changes no sample. A device has one for each of its channels,
+/// all of which a value sets. Without a name, a value is for the card's own mixer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort volume
@@ -82,10 +82,7 @@ impl SetVolume {
                 ))
                 .into());
             }
-            (Some(name), Some(value)) => {
-                let level: Level = value.parse()?;
-                changed(server, &name, |volume| Ok((Some(level.of(volume.gain)?), None)))?
-            }
+            (Some(name), Some(value)) => changed(server, &name, Change::Level(value.parse()?))?,
             (Some(value), None) => match (card::change(&value), card) {
                 (Some(change), card) => card::change_and_show(server, card, &[change])?,
                 (None, Some(_)) => {
@@ -117,52 +114,44 @@ impl Unmute {
 }
 
 fn mute(server: &str, name: &str, muted: bool) -> anyhow::Result<ExitCode> {
-    output::print(&changed(server, name, |_| Ok((None, Some(muted))))?)?;
+    output::print(&changed(server, name, Change::Muted(muted))?)?;
     Ok(ExitCode::SUCCESS)
 }
-
-/// What of a volume is to change.
-type Change = (Option<client::stream::Gain>, Option<bool>);
 
 /// The streams and the devices of a server.
 struct Found {
     observer: Observer,
     streams: Vec<StreamStatus>,
-    device: Volume,
+    device: StreamDevice,
     further: Vec<FurtherDevice>,
 }
 
 impl Found {
     fn read(server: &str) -> anyhow::Result<Self> {
         let observer = Observer::open(Some(server))?;
-        let (streams, device) = (observer.streams()?, observer.stream_device()?.volume);
+        let (streams, device) = (observer.streams()?, observer.stream_device()?);
         let further = observer.further_devices()?;
         Ok(Self { observer, streams, device, further })
     }
 }
 
 /// Changes the volume of everything that `name` names; returns the new volumes as text.
-fn changed(
-    server: &str,
-    name: &str,
-    change: impl Fn(Volume) -> Result<Change, UsageError>,
-) -> anyhow::Result<String> {
+fn changed(server: &str, name: &str, change: Change) -> anyhow::Result<String> {
     let Found { observer, streams, device, further } = Found::read(server)?;
-    let set = |of, before| -> anyhow::Result<Volume> {
-        let (gain, muted) = change(before)?;
-        Ok(observer.set_volume(of, gain, muted)?)
+    let set = |name, before| -> anyhow::Result<DeviceVolume> {
+        let (gains, muted) = change.of_device(before)?;
+        Ok(observer.set_device_volume(name, gains, muted)?)
     };
     match target::find(&streams, &further, name)? {
-        Target::Device => Ok(line("device", set(VolumeOf::Device, device)?)),
+        Target::Device => Ok(about_driver(set(None, device.volume)?, &device)),
         Target::Further(device) => {
-            let of = VolumeOf::Further(device.name.clone());
-            Ok(line(&about_device(device), set(of, device.volume)?))
+            Ok(about_further(set(Some(&device.name), device.volume)?, device))
         }
         Target::Streams(named) => named
             .into_iter()
             .map(|stream| {
-                let volume = set(VolumeOf::Stream(stream.stream), stream.volume)?;
-                Ok(line(&about(stream), volume))
+                let (gain, muted) = change.of_stream(stream.volume)?;
+                Ok(about_stream(observer.set_volume(stream.stream, gain, muted)?, stream))
             })
             .collect(),
     }
@@ -170,10 +159,10 @@ fn changed(
 
 fn shown(found: &Found, name: &str) -> anyhow::Result<String> {
     Ok(match target::find(&found.streams, &found.further, name)? {
-        Target::Device => line("device", found.device),
-        Target::Further(device) => line(&about_device(device), device.volume),
+        Target::Device => about_driver(found.device.volume, &found.device),
+        Target::Further(device) => about_further(device.volume, device),
         Target::Streams(named) => {
-            named.into_iter().map(|stream| line(&about(stream), stream.volume)).collect()
+            named.into_iter().map(|stream| about_stream(stream.volume, stream)).collect()
         }
     })
 }
@@ -181,9 +170,9 @@ fn shown(found: &Found, name: &str) -> anyhow::Result<String> {
 /// Every volume that there is: the card's, if the server plays on one that has a mixer.
 fn everything(server: &str) -> anyhow::Result<String> {
     let found = Found::read(server)?;
-    let streams = found.streams.iter().map(|stream| line(&about(stream), stream.volume));
-    let further = found.further.iter().map(|device| line(&about_device(device), device.volume));
-    let mut text = line("device", found.device);
+    let streams = found.streams.iter().map(|stream| about_stream(stream.volume, stream));
+    let further = found.further.iter().map(|device| about_further(device.volume, device));
+    let mut text = about_driver(found.device.volume, &found.device);
     text.extend(further.chain(streams));
     if let Ok(card) = card::card_of(&found.observer.status()?.driver)
         && let Ok(mixer) = card::change_and_show(server, Some(card.clone()), &[])
@@ -193,16 +182,17 @@ fn everything(server: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn about(stream: &StreamStatus) -> String {
-    format!("{}: {}: {}", stream.stream, stream.program, stream.name)
+fn about_stream(volume: Volume, stream: &StreamStatus) -> String {
+    let StreamStatus { stream, program, name, .. } = stream;
+    format!("{stream}: {program}: {name}: {}\n", as_text(volume))
 }
 
-fn about_device(device: &FurtherDevice) -> String {
-    format!("device:{}", device.name)
+fn about_driver(volume: DeviceVolume, device: &StreamDevice) -> String {
+    format!("device: {}\n", of_device_as_text(volume, device.channels))
 }
 
-fn line(what: &str, volume: Volume) -> String {
-    format!("{what}: {}\n", as_text(volume))
+fn about_further(volume: DeviceVolume, device: &FurtherDevice) -> String {
+    format!("device:{}: {}\n", device.name, of_device_as_text(volume, device.channels))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The buffers of a plan, as a driver fills and reads them. Thread: cycle.
 
 use device::{Capture, Playback};
+use rt::stream::Gains;
 use sys::memory::OwnSlab;
 
 use crate::plan::{Plan, PlaybackSource};
@@ -27,20 +28,27 @@ impl Capture for CaptureBuffers<'_> {
 pub(super) struct PlaybackMix<'a> {
     pub(super) plan: &'a Plan,
     pub(super) cycle: u32,
-    /// The device's volume in this cycle.
-    pub(super) gain: GainRamp,
+    /// The device's volume in this cycle; `None`: it is applied later.
+    pub(super) gains: Option<&'a CycleGains>,
 }
 
 /// The gain of a cycle's frames: a straight line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct GainRamp {
+struct GainRamp {
     from: f32,
     to: f32,
 }
 
 impl GainRamp {
     /// Samples keep every bit.
-    pub(super) const UNITY: Self = Self { from: 1.0, to: 1.0 };
+    const UNITY: Self = Self { from: 1.0, to: 1.0 };
+
+    /// Returns the gain of the cycle after this one: it moves to `wanted` by `most` at most.
+    fn next(self, wanted: f32, most: f32) -> Self {
+        let from = self.to;
+        let is_near = (wanted - from).abs() <= most;
+        Self { from, to: if is_near { wanted } else { from + most.copysign(wanted - from) } }
+    }
 
     fn apply(self, samples: &mut [f32]) {
         if self == Self::UNITY {
@@ -53,25 +61,35 @@ impl GainRamp {
     }
 }
 
-/// The gain of the device's playback from cycle to cycle, which follows what is wanted.
+/// The gains of the device's channels from cycle to cycle, which follow what is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct CycleGain(f32);
+pub struct CycleGains([GainRamp; Gains::CHANNELS]);
 
-impl CycleGain {
-    /// Returns the gain of the coming cycle: it moves to `wanted` by no more than the whole range
-    /// from 0 to 1 in `fade_frames`. Thread: cycle.
-    pub(super) fn next(&mut self, wanted: f32, quantum: u32, fade_frames: u32) -> GainRamp {
+impl CycleGains {
+    /// Goes on to the coming cycle, for the first channels: each gain moves to what is wanted of it
+    /// by no more than the whole range from 0 to 1 in `fade_frames`. Thread: cycle.
+    pub(super) fn advance(
+        &mut self,
+        channels: usize,
+        wanted: impl Fn(usize) -> f32,
+        quantum: u32,
+        fade_frames: u32,
+    ) {
         let most = quantum as f32 / fade_frames.max(1) as f32;
-        let from = self.0;
-        let is_near = (wanted - from).abs() <= most;
-        self.0 = if is_near { wanted } else { from + most.copysign(wanted - from) };
-        GainRamp { from, to: self.0 }
+        for (channel, ramp) in self.0.iter_mut().enumerate().take(channels) {
+            *ramp = ramp.next(wanted(channel), most);
+        }
+    }
+
+    /// Channels beyond those that can have a gain of their own have that of the last.
+    fn ramp(&self, channel: u32) -> GainRamp {
+        self.0[(channel as usize).min(Gains::CHANNELS - 1)]
     }
 }
 
-impl Default for CycleGain {
+impl Default for CycleGains {
     fn default() -> Self {
-        Self(1.0)
+        Self([GainRamp::UNITY; Gains::CHANNELS])
     }
 }
 
@@ -89,7 +107,9 @@ pub(super) fn mix(sources: &[PlaybackSource], cycle: u32, samples: &mut [f32]) {
 impl Playback for PlaybackMix<'_> {
     fn mix_into(&mut self, channel: u32, samples: &mut [f32]) {
         mix(self.sources(channel), self.cycle, samples);
-        self.gain.apply(samples);
+        if let Some(gains) = self.gains {
+            gains.ramp(channel).apply(samples);
+        }
     }
 
     fn is_played_into(&self, channel: u32) -> bool {
@@ -108,16 +128,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cycles_gain_moves_to_what_is_wanted_without_a_step() {
+    fn the_gain_of_a_channel_moves_from_cycle_to_cycle_without_a_step() {
         const QUANTUM: usize = 64;
-        let (mut gain, mut last) = (CycleGain::default(), 1.0);
+        let (mut gains, mut last) = (CycleGains::default(), 1.0);
         let mut cycle = |wanted: f32| {
             let mut samples = [1.0_f32; QUANTUM];
-            gain.next(wanted, QUANTUM as u32, 240).apply(&mut samples);
+            let of = |channel| if channel == 1 { wanted } else { 1.0 };
+            gains.advance(2, of, QUANTUM as u32, 240);
+            gains.ramp(1).apply(&mut samples);
             for sample in samples {
                 assert!((sample - last).abs() <= 1.01 / 240.0, "from {last} to {sample}");
                 last = sample;
             }
+            assert_eq!([0, 2, 99].map(|other| gains.ramp(other)), [GainRamp::UNITY; 3]);
             last
         };
         assert_eq!(cycle(1.0), 1.0, "every bit");

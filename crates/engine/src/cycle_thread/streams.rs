@@ -10,7 +10,7 @@ use rt::shm::CycleInfo;
 use sys::futex::Futex;
 
 use super::CycleThread;
-use super::buffers::{GainRamp, PlaybackMix, mix};
+use super::buffers::{PlaybackMix, mix};
 use super::shared::CycleShared;
 use crate::stream_part::{StreamDevice, StreamHost, StreamPart};
 
@@ -96,14 +96,14 @@ impl CycleThread {
         });
         planes.silence(quantum as usize);
         // The loop applies the device's volume, to what is rendered again as well.
-        let mut mix = PlaybackMix { plan: &*self.plan, cycle, gain: GainRamp::UNITY };
+        let mut mix = PlaybackMix { plan: &*self.plan, cycle, gains: None };
         for channel in 0..planes.channels() {
             let number = u32::try_from(channel).unwrap_or(u32::MAX);
             if mix.is_played_into(number) {
                 mix.mix_into(number, planes.channel_mut(channel));
             }
         }
-        device.set_volume(self.shared.device.gain.get());
+        device.set_volume(self.shared.device.gains.all());
         device.play_graph(Futex.now_ns(), card, planes);
         let (streams, host) = self.with_streams();
         streams.give_back_closed(&host);
@@ -124,9 +124,9 @@ impl CycleThread {
 
     /// Does what is to be done without cycles; returns when to do so again. Thread: cycle.
     pub(super) fn serve_streams(&mut self) -> Option<u64> {
-        let gain = self.shared.device.gain.get();
+        let gains = self.shared.device.gains.all();
         let (streams, mut host) = self.with_streams();
-        let wake_ns = streams.serve(&mut host, gain);
+        let wake_ns = streams.serve(&mut host, gains);
         // A stream that records may have come.
         self.streams.follow_plan(&*self.plan);
         wake_ns

@@ -112,9 +112,13 @@ fn stretches(wishes: &[(u64, Wish)], fade: u64) -> Vec<Stretch> {
         .collect()
 }
 
-/// Returns the gain of each device frame below `frames`.
-pub(super) fn gains(changes: &[(u64, Wish)], frames: u64) -> impl Iterator<Item = f32> + '_ {
-    (0..frames).map(|frame| gain_at(changes, 0, frame))
+/// Returns the gain of a channel in each device frame below `frames`.
+pub(super) fn gains(
+    changes: &[(u64, Wish)],
+    channel: usize,
+    frames: u64,
+) -> impl Iterator<Item = f32> + '_ {
+    (0..frames).map(move |frame| gain_at(changes, channel, frame))
 }
 
 fn gain_at(wishes: &[(u64, Wish)], channel: usize, frame: u64) -> f32 {

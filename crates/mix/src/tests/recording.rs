@@ -137,7 +137,7 @@ fn a_monitor_gets_what_was_heard_however_often_it_was_rendered_again() {
             match round % 5 {
                 0 => scenario.wish(1, Wish::Run),
                 1 => scenario.wish(0, Wish::Splice { position: 3_000_000 }),
-                2 => scenario.set_volume(None, 0.5 + 0.01 * round as f32),
+                2 => scenario.set_device_volume([0.5 + 0.01 * round as f32, 0.25]),
                 3 => scenario.wish(1, Wish::Hold),
                 _ if coarse_frames == 0 => scenario.graph(round),
                 _ => scenario

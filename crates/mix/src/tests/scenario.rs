@@ -178,7 +178,7 @@ impl Scenario {
             streams: streams + 1,
             ramp_frames: FADE,
         };
-        let mut device = DeviceLoop::new(shape, 1.0);
+        let mut device = DeviceLoop::new(shape, Gains::default());
         let memories: Vec<Shared> = (0..streams as u64)
             .map(|seed| Shared::new(std::cell::RefCell::new(Memory::new(seed, written))))
             .collect();
@@ -236,19 +236,23 @@ impl Scenario {
         self.call();
     }
 
-    /// The server sets the volume of a stream, or of the device.
-    pub(super) fn set_volume(&mut self, stream: Option<usize>, volume: f32) {
+    /// The server sets the volume of the device, by channel.
+    pub(super) fn set_device_volume(&mut self, volume: [f32; CHANNELS]) {
+        let mut gains = [1.0; Gains::CHANNELS];
+        gains[..CHANNELS].copy_from_slice(&volume);
+        let gains = Gains::new(gains).unwrap();
+        let before = self.device.volume().changed_at();
+        let is_new = self.device.volume().wants(&gains);
+        self.device.set_volume(gains);
+        self.call();
+        let at = self.device.volume().changed_at();
+        assert!(!self.device.volume().wants(&gains) && at >= before, "no room");
+        self.volumes.extend(is_new.then_some((at, Wish::Gain { gains, ramp_frames: FADE })));
+    }
+
+    /// The server sets the volume of a stream.
+    pub(super) fn set_volume(&mut self, stream: usize, volume: f32) {
         let gain = Wish::Gain { gains: Gains::all(volume).unwrap(), ramp_frames: FADE };
-        let Some(stream) = stream else {
-            let before = self.device.volume().changed_at();
-            let is_new = self.device.volume().wants(volume);
-            self.device.set_volume(volume);
-            self.call();
-            let at = self.device.volume().changed_at();
-            assert!(!self.device.volume().wants(volume) && at >= before, "no room");
-            self.volumes.extend(is_new.then_some((at, gain)));
-            return;
-        };
         let is_new = self.streams[stream].borrow().volume != volume;
         self.streams[stream].borrow_mut().volume = volume;
         self.call();
@@ -331,7 +335,7 @@ impl Scenario {
             let sounds = sounds(&memory.acknowledged, frames, FADE.into(), channel, |at| {
                 sample(memory.seed, at, channel)
             });
-            let volumes = gains(&memory.volumes, frames);
+            let volumes = gains(&memory.volumes, 0, frames);
             let expected: Vec<f32> = sounds.iter().zip(volumes).map(|(one, by)| one * by).collect();
             for (first, cycle) in &memory.heard {
                 let there = expected.iter().skip(*first as usize);
@@ -366,13 +370,13 @@ impl Scenario {
                         sample(memory.seed, at, from)
                     });
                     let levels = levels(&memory.routed, FADE.into(), (from, channel));
-                    let volumes = gains(&memory.volumes, frames);
+                    let volumes = gains(&memory.volumes, 0, frames);
                     let heard = sounds.iter().zip(levels).zip(volumes);
                     let heard = heard.map(|((sample, level), gain)| sample * level * gain);
                     expected.iter_mut().zip(heard).for_each(|(sum, sample)| *sum += sample);
                 }
             }
-            let volumes = gains(&self.volumes, frames);
+            let volumes = gains(&self.volumes, channel, frames);
             expected.iter_mut().zip(volumes).for_each(|(sum, gain)| *sum *= gain);
             let heard = self.card.written.iter().skip(channel).step_by(CHANNELS);
             for (frame, (heard, expected)) in heard.zip(&expected).enumerate() {

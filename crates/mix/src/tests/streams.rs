@@ -22,6 +22,10 @@ fn wishes() -> impl Strategy<Value = Wish> {
     ]
 }
 
+fn volumes() -> impl Strategy<Value = f32> {
+    prop::sample::select(vec![0.0, 0.25, 1.0, 1.5])
+}
+
 fn routes() -> impl Strategy<Value = Vec<(usize, usize)>> {
     prop::collection::vec((0..CHANNELS, 0..CHANNELS), 0..4)
 }
@@ -29,7 +33,8 @@ fn routes() -> impl Strategy<Value = Vec<(usize, usize)>> {
 #[derive(Debug, Clone)]
 enum Step {
     Wish(usize, Wish),
-    Volume(Option<usize>, f32),
+    Volume(usize, f32),
+    DeviceVolume([f32; CHANNELS]),
     Route(usize, Vec<(usize, usize)>),
     Pass(u64),
     Graph(u64),
@@ -38,8 +43,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => (0..3_usize, wishes()).prop_map(|(stream, wish)| Step::Wish(stream, wish)),
-        1 => (prop::option::of(0..3_usize), prop::sample::select(vec![0.0, 0.25, 1.0, 1.5]))
-            .prop_map(|(stream, volume)| Step::Volume(stream, volume)),
+        1 => (0..3_usize, volumes()).prop_map(|(stream, volume)| Step::Volume(stream, volume)),
+        1 => [volumes(), volumes()].prop_map(Step::DeviceVolume),
         1 => (0..3_usize, routes()).prop_map(|(stream, routes)| Step::Route(stream, routes)),
         1 => (0..30_u64).prop_map(Step::Pass),
         1 => (0..800_u64).prop_map(Step::Pass),
@@ -66,6 +71,7 @@ proptest! {
             match step {
                 Step::Wish(stream, wish) => scenario.wish(stream, wish),
                 Step::Volume(stream, volume) => scenario.set_volume(stream, volume),
+                Step::DeviceVolume(volume) => scenario.set_device_volume(volume),
                 Step::Route(stream, routes) => scenario.route(stream, routes.into_iter().collect()),
                 Step::Pass(ms) => scenario.pass(ms * MS),
                 // A refusing card cannot be taken back for the graph: it would wait for seconds.
@@ -201,14 +207,15 @@ fn a_volume_is_heard_within_the_cards_safety() {
     scenario.wish(0, Wish::Run);
     scenario.wish(1, Wish::Run);
     scenario.pass(5000 * MS);
-    for (stream, volume) in [(Some(0), 0.5), (None, 0.25), (Some(1), 0.0), (None, 1.0)] {
+    for (stream, volume) in [(0, 0.5), (1, 0.0)] {
         let played = scenario.card.played();
         scenario.set_volume(stream, volume);
-        let line = match stream {
-            Some(stream) => scenario.device.streams().nth(stream).unwrap().volume(),
-            None => scenario.device.volume(),
-        };
-        assert!(line.changed_at() - played <= 64, "{stream:?}: too late");
+        let line = scenario.device.streams().nth(stream).unwrap().volume();
+        assert!(line.changed_at() - played <= 64, "stream {stream}: too late");
+        scenario.pass(3000 * MS);
+        let played = scenario.card.played();
+        scenario.set_device_volume([0.25 + volume, 0.75]);
+        assert!(scenario.device.volume().changed_at() - played <= 64, "the device: too late");
         scenario.pass(3000 * MS);
     }
     scenario.check();

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use client::stream::Volume;
+use client::stream::DeviceVolume;
 use pulseaudio::protocol::PulseError;
 
 use super::FrontEnd;
@@ -125,9 +125,10 @@ impl<D: Devices> FrontEnd<D> {
         for device in self.devices.list().unwrap_or_default() {
             let sink = self.sinks.of_device(device.name.as_deref());
             let Some(sink) = sink.and_then(|index| self.sinks.get(index)) else { continue };
-            let Volume { gain, muted } = sink.volume;
-            if sink.is_away && device.volume == Volume::default() && sink.volume != device.volume {
-                let _ = self.devices.set_volume(device.name.as_deref(), Some(gain), Some(muted));
+            let DeviceVolume { gains, muted } = sink.volume;
+            let is_new = device.volume == DeviceVolume::default();
+            if sink.is_away && is_new && sink.volume != device.volume {
+                let _ = self.devices.set_volume(device.name.as_deref(), Some(gains), Some(muted));
             }
         }
     }

@@ -2,15 +2,16 @@
 
 use std::ffi::CString;
 
+use client::stream::DeviceVolume;
 use policy::{Asked, DeviceEntry, Direction, Memory, Rules, Start, StreamEntry, start};
 use pulseaudio::protocol::{
-    Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
+    Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::treatment::{Treatment, identity};
+use super::treatment::{Treatment, identity, remembered, restored};
 use super::{FrontEnd, sinks::Sink};
 use crate::output::Devices;
-use crate::playback::{gain_of, volume_of};
+use crate::playback::{device_gains, device_volumes};
 
 /// The tables on which decisions rest.
 #[derive(Debug, Default)]
@@ -102,15 +103,13 @@ impl<D: Devices> FrontEnd<D> {
         let Some(sink) = self.sinks.get_mut(index) else { return };
         let entry = sink.name.to_str().ok().and_then(|name| self.desktop.memory.device(name));
         let Some(DeviceEntry { volume, muted }) = entry else { return };
-        if sink.volume != client::stream::Volume::default() {
+        if sink.volume != DeviceVolume::default() {
             return;
         }
-        let mut volumes = pulseaudio::protocol::ChannelVolume::empty();
-        volumes.push(Volume::from_u32_clamped(volume));
-        let restored =
-            self.devices.set_volume(sink.device.as_deref(), gain_of(&volumes), Some(muted));
-        if let Ok(restored) = restored {
-            sink.volume = restored;
+        let gains = device_gains(&restored(volume, &sink.map));
+        let volume = self.devices.set_volume(sink.device.as_deref(), gains, Some(*muted));
+        if let Ok(volume) = volume {
+            sink.volume = volume;
             self.notify(Facility::Sink, EventType::Changed, index);
         }
     }
@@ -118,7 +117,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A sink is there again on the next server, which keeps no volumes. One that somebody has set
     /// there stays.
     pub(super) fn sink_returned(&mut self, index: u32) {
-        let is_new = |sink: &Sink| sink.volume == client::stream::Volume::default();
+        let is_new = |sink: &Sink| sink.volume == DeviceVolume::default();
         match self.sinks.get(index).is_some_and(is_new) {
             true => self.restore_sink(index),
             false => self.sink_volume_changed(index),
@@ -127,9 +126,10 @@ impl<D: Devices> FrontEnd<D> {
 
     /// The volume of a sink has changed.
     pub(super) fn sink_volume_changed(&mut self, index: u32) {
-        let Some(Sink { name, volume, .. }) = self.sinks.get(index) else { return };
+        let Some(Sink { name, volume, map, .. }) = self.sinks.get(index) else { return };
         let Ok(name) = name.to_str() else { return };
-        let entry = DeviceEntry { volume: volume_of(volume.gain).as_u32(), muted: volume.muted };
+        let volumes = remembered(&device_volumes(&volume.gains, map.channels()), map);
+        let entry = DeviceEntry { volume: volumes, muted: volume.muted };
         self.desktop.has_changed |= self.desktop.memory.set_device(name, entry);
     }
 }

@@ -114,7 +114,7 @@ impl<D: Devices> FrontEnd<D> {
             sample_spec: format::spec(&samples),
             channel_map: format::map(&samples.map),
             owner_module_index: sink.described.as_ref().map(|described| described.module),
-            cvolume: sink_volume(sink),
+            cvolume: playback::device_volumes(&sink.volume.gains, samples.map.channels()),
             muted: sink.volume.muted,
             monitor_source_index: Some(Source::Monitor(index).index()),
             monitor_source_name: Some(sink.monitor_name()),
@@ -131,7 +131,7 @@ impl<D: Devices> FrontEnd<D> {
         })
     }
 
-    /// Changes the volume of a sink, which is one for all of its channels: the loudest is it.
+    /// Changes the volume of a sink: of each of its channels, or of all.
     fn set_sink_volume(
         &mut self,
         index: u32,
@@ -139,14 +139,14 @@ impl<D: Devices> FrontEnd<D> {
         muted: Option<bool>,
     ) -> Answered {
         let sink = self.sinks.get_mut(index).ok_or(PulseError::NoEntity)?;
-        let gain = match volumes {
+        let gains = match volumes {
             None => None,
             Some(volumes) => {
                 let each = for_each_channel(*volumes, sink.map.channels());
-                Some(each.as_ref().and_then(playback::gain_of).ok_or(PulseError::Invalid)?)
+                Some(each.as_ref().and_then(playback::device_gains).ok_or(PulseError::Invalid)?)
             }
         };
-        let volume = self.devices.set_volume(sink.device.as_deref(), gain, muted);
+        let volume = self.devices.set_volume(sink.device.as_deref(), gains, muted);
         let volume = volume.map_err(or_later(PulseError::AccessDenied))?;
         if std::mem::replace(&mut sink.volume, volume) != volume {
             self.sink_volume_changed(index);
@@ -196,13 +196,6 @@ impl<D: Devices> FrontEnd<D> {
         let (default, reason) = self.desktop.memory.default_sinks().among(&names)?;
         Some((self.sink_named(default)?, reason))
     }
-}
-
-fn sink_volume(sink: &Sink) -> ChannelVolume {
-    let volume = playback::volume_of(sink.volume.gain);
-    let mut volumes = ChannelVolume::empty();
-    (0..sink.map.channels()).for_each(|_| volumes.push(volume));
-    volumes
 }
 
 fn sink_props(sink: &Sink) -> Props {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use client::stream::{Gain, Schedule, Timing, Volume, Wish};
+use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
@@ -44,7 +44,8 @@ pub(crate) struct Silence {
 impl Silence {
     pub fn stereo() -> Self {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
-        let driver = DeviceStatus { name: None, number: 0, format, volume: Volume::default() };
+        let driver =
+            DeviceStatus { name: None, number: 0, format, volume: DeviceVolume::default() };
         Self {
             devices: vec![driver],
             is_away: false,
@@ -98,12 +99,12 @@ impl Devices for Silence {
     fn set_volume(
         &mut self,
         device: Option<&str>,
-        gain: Option<Gain>,
+        gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<Volume, Refusal> {
+    ) -> Result<DeviceVolume, Refusal> {
         self.refused()?;
         let device = self.find(device).ok_or(Refusal::Never)?;
-        device.volume = device.volume.changed(gain, muted);
+        device.volume = device.volume.changed(gains, muted);
         Ok(device.volume)
     }
 
@@ -115,7 +116,7 @@ impl Devices for Silence {
         self.last += 1;
         let NewNullDevice { name, channels, rate_hz } = new;
         let format = DeviceFormat { rate_hz: rate_hz.unwrap_or(48_000), channels, captured: 0 };
-        let (name, number, volume) = (Some(name), self.last, Volume::default());
+        let (name, number, volume) = (Some(name), self.last, DeviceVolume::default());
         self.devices.push(DeviceStatus { name, number, format, volume });
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
-use client::stream::Volume;
+use client::stream::DeviceVolume;
 use convert::{ChannelMap, ProgramFormat, StreamFormat};
 use pulseaudio::protocol::Props;
 
@@ -56,7 +56,7 @@ pub(super) struct Sink {
     pub format: DeviceFormat,
     /// All of its channels.
     pub map: ChannelMap,
-    pub volume: Volume,
+    pub volume: DeviceVolume,
     /// What the module says that made it.
     pub described: Option<Described>,
     /// The server has gone, and the next one does not have the device yet.
@@ -302,7 +302,7 @@ mod tests {
 
     fn device(name: Option<&str>, number: u32) -> DeviceStatus {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
-        DeviceStatus { name: name.map(Into::into), number, format, volume: Volume::default() }
+        DeviceStatus { name: name.map(Into::into), number, format, volume: DeviceVolume::default() }
     }
 
     fn update(sinks: &mut Sinks, devices: Vec<DeviceStatus>) -> Vec<Change> {

@@ -1,6 +1,6 @@
 //! Volumes of the protocol as gains of a stream.
 
-use client::stream::{Gain, Gains};
+use client::stream::{ChannelGains, Gain, Gains};
 use convert::ChannelMap;
 use pulseaudio::protocol::{ChannelVolume, Volume};
 
@@ -37,14 +37,22 @@ pub(crate) fn gains(
     Gains::new(gains).unwrap_or_default()
 }
 
-/// Returns the gain of the loudest channel; `None` without channels.
-pub(crate) fn gain_of(volumes: &ChannelVolume) -> Option<Gain> {
-    let loudest = volumes.channels().iter().map(Volume::as_u32).max()?;
-    Gain::new(linear(loudest.into()).min(MAX_GAIN)).ok()
+/// Returns the gains of a device whose channels have these volumes; `None` without channels.
+pub(crate) fn device_gains(volumes: &ChannelVolume) -> Option<ChannelGains> {
+    let gain = |volume: &Volume| Gain::new(linear(volume.as_u32().into()).min(MAX_GAIN)).ok();
+    let gains: Option<Vec<Gain>> = volumes.channels().iter().map(gain).collect();
+    ChannelGains::of(&gains?)
+}
+
+/// Returns the volumes of the channels of a device with these gains.
+pub(crate) fn device_volumes(gains: &ChannelGains, channels: usize) -> ChannelVolume {
+    let mut volumes = ChannelVolume::empty();
+    (0..channels).for_each(|channel| volumes.push(volume_of(gains.channel(channel))));
+    volumes
 }
 
 /// Returns the volume of a gain.
-pub(crate) fn volume_of(gain: Gain) -> Volume {
+fn volume_of(gain: Gain) -> Volume {
     let volume = f64::from(gain.factor()).cbrt() * f64::from(Volume::NORM.as_u32());
     Volume::from_u32_clamped(volume.round() as u32)
 }
@@ -80,12 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn every_volume_of_a_sink_is_reported_as_it_was_set() {
+    fn every_volume_of_a_sinks_channels_is_reported_as_it_was_set() {
         for volume in 0..=0x20000 {
-            let set = gain_of(&volumes(&[volume, 0])).expect("a gain");
-            assert_eq!(volume_of(set).as_u32(), volume);
+            let asked = volumes(&[volume, 0x20000 - volume, 0]);
+            let set = device_gains(&asked).expect("gains");
+            assert_eq!(device_volumes(&set, 3), asked);
         }
-        assert_eq!(gain_of(&volumes(&[])), None);
+        assert_eq!(device_gains(&volumes(&[])), None);
     }
 
     #[test]

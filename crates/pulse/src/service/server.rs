@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use client::RequestError;
 use client::stream::{
-    DeviceWatch, Gain, MAX_NAME_BYTES, NewDevice, PlaybackOptions, RecordOptions, StreamConnection,
-    Volume, VolumeOf,
+    ChannelGains, DeviceVolume, DeviceWatch, MAX_NAME_BYTES, NewDevice, PlaybackOptions,
+    RecordOptions, StreamConnection,
 };
 
 use super::link_processes::{LinkNews, LinkProcesses};
@@ -181,11 +181,10 @@ impl Devices for ServerDevices {
     fn set_volume(
         &mut self,
         device: Option<&str>,
-        gain: Option<Gain>,
+        gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<Volume, Refusal> {
-        let of = device.map_or(VolumeOf::Device, |name| VolumeOf::Further(name.into()));
-        self.ask(|streams| streams.set_volume(of, gain, muted))
+    ) -> Result<DeviceVolume, Refusal> {
+        self.ask(|streams| streams.set_device_volume(device, gains, muted))
     }
 
     fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {

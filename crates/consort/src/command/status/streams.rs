@@ -2,7 +2,9 @@
 
 use observe::awake_reason;
 use proto::status::Status;
-use proto::stream::{DeviceState, Direction, FurtherDevice, StreamStatus, Volume, WakeUpRate};
+use proto::stream::{
+    DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, StreamStatus, Volume, WakeUpRate,
+};
 use serde_json::{Value, json};
 
 use crate::command::volume;
@@ -14,8 +16,10 @@ pub(crate) struct Streams {
     pub(crate) state: DeviceState,
     /// How often its thread wakes.
     pub(crate) wake_up_rate: WakeUpRate,
+    /// Channels that it plays.
+    pub(crate) channels: u32,
     /// Volume of all that leaves it.
-    pub(crate) volume: Volume,
+    pub(crate) volume: DeviceVolume,
     /// The other devices, by name.
     pub(crate) further: Vec<FurtherDevice>,
     /// By number.
@@ -46,6 +50,23 @@ fn loudness(volume: Volume) -> String {
     format!(", volume {}", volume::as_text(volume))
 }
 
+/// The same of a device.
+fn loudness_of_device(volume: DeviceVolume, channels: u32) -> String {
+    let is_as_it_is = |gain: &Gain| *gain == Gain::UNITY;
+    if !volume.muted && volume.gains.first(channels as usize).iter().all(is_as_it_is) {
+        return String::new();
+    }
+    format!(", volume {}", volume::of_device_as_text(volume, channels))
+}
+
+fn loudest(volume: DeviceVolume, channels: u32) -> f32 {
+    volume.gains.greatest(channels as usize).factor()
+}
+
+fn factors(volume: DeviceVolume, channels: u32) -> Vec<f32> {
+    volume.gains.first(channels as usize).iter().map(|gain| gain.factor()).collect()
+}
+
 fn ms(frames: u32, rate_hz: u32) -> u64 {
     u64::from(frames) * 1000 / u64::from(rate_hz.max(1))
 }
@@ -58,7 +79,7 @@ impl Streams {
             word(self.state),
             self.reason(status, None),
             self.wake_up_rate.per_second(),
-            loudness(self.volume)
+            loudness_of_device(self.volume, self.channels)
         );
         for device in &self.further {
             let FurtherDevice { name, sample_rate_hz, channels, state, volume, .. } = device;
@@ -67,7 +88,7 @@ impl Streams {
                 word(*state),
                 self.reason(status, Some(device)),
                 device.wake_up_rate.per_second(),
-                loudness(*volume)
+                loudness_of_device(*volume, *channels)
             );
         }
         for stream in &self.streams {
@@ -135,14 +156,16 @@ impl Streams {
                 "channels": device.channels,
                 "wake_ups": device.wake_ups,
                 "wake_ups_per_second": device.wake_up_rate.per_second(),
-                "volume": device.volume.gain.factor(),
+                "volume": loudest(device.volume, device.channels),
+                "volumes": factors(device.volume, device.channels),
                 "muted": device.volume.muted,
             })
         };
         json!({
             "device": word(self.state),
             "wake_ups_per_second": self.wake_up_rate.per_second(),
-            "device_volume": self.volume.gain.factor(),
+            "device_volume": loudest(self.volume, self.channels),
+            "device_volumes": factors(self.volume, self.channels),
             "device_muted": self.volume.muted,
             "further_devices": self.further.iter().map(device).collect::<Value>(),
             "streams": self.streams.iter().map(stream).collect::<Value>(),

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use cli::UsageError;
-use client::stream::{Gain, Volume};
+use client::stream::{ChannelGains, DeviceVolume, Gain, Volume};
 
 /// A volume, or a change of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,14 +69,68 @@ impl Level {
     }
 }
 
+/// A change of a volume.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Change {
+    /// Of how loud it is.
+    Level(Level),
+    /// Of whether anything is heard.
+    Muted(bool),
+}
+
+impl Change {
+    /// Returns the gain and the mute that a stream is to have.
+    pub(super) fn of_stream(
+        self,
+        before: Volume,
+    ) -> Result<(Option<Gain>, Option<bool>), UsageError> {
+        match self {
+            Self::Level(level) => Ok((Some(level.of(before.gain)?), None)),
+            Self::Muted(muted) => Ok((None, Some(muted))),
+        }
+    }
+
+    /// Returns those of a device: each of its channels is changed alike.
+    pub(super) fn of_device(
+        self,
+        before: DeviceVolume,
+    ) -> Result<(Option<ChannelGains>, Option<bool>), UsageError> {
+        match self {
+            Self::Level(level) => {
+                let gains = before.gains.first(ChannelGains::CHANNELS).iter();
+                let gains: Result<Vec<Gain>, _> = gains.map(|gain| level.of(*gain)).collect();
+                Ok((ChannelGains::of(&gains?), None))
+            }
+            Self::Muted(muted) => Ok((None, Some(muted))),
+        }
+    }
+}
+
 /// Returns a volume as text: a percentage, decibels, and whether it is muted.
 pub(crate) fn as_text(volume: Volume) -> String {
-    let factor = volume.gain.factor();
+    format!("{}{}", percentage(volume.gain), mute(volume.muted))
+}
+
+/// Returns the volume of a device with this number of channels likewise: one percentage, or if its
+/// channels differ, that of each in their order.
+pub(crate) fn of_device_as_text(volume: DeviceVolume, channels: u32) -> String {
+    let gains = volume.gains.first(channels as usize);
+    let is_one = gains.iter().all(|gain| *gain == gains[0]);
+    let shown = if is_one { &gains[..1] } else { gains };
+    let shown: Vec<String> = shown.iter().copied().map(percentage).collect();
+    format!("{}{}", shown.join(" / "), mute(volume.muted))
+}
+
+fn percentage(gain: Gain) -> String {
+    let factor = gain.factor();
     let decibels =
         if factor > 0.0 { format!(" ({:.1} dB)", 20.0 * factor.log10()) } else { String::new() };
-    let muted = if volume.muted { ", muted" } else { "" };
     let percent = format!("{:.1}", f64::from(factor) * 100.0);
-    format!("{} %{decibels}{muted}", percent.trim_end_matches(".0"))
+    format!("{} %{decibels}", percent.trim_end_matches(".0"))
+}
+
+fn mute(muted: bool) -> &'static str {
+    if muted { ", muted" } else { "" }
 }
 
 #[cfg(test)]
@@ -121,5 +175,27 @@ mod tests {
         assert_eq!(shown(1.0, false), "100 % (0.0 dB)");
         assert_eq!(shown(0.125, true), "12.5 % (-18.1 dB), muted");
         assert_eq!(shown(0.0, false), "0 %");
+    }
+
+    #[test]
+    fn a_devices_channels_are_shown_each_if_they_differ() {
+        let gains = ChannelGains::of(&[gain(1.0), gain(0.125)]).unwrap();
+        let shown = |muted, channels| of_device_as_text(DeviceVolume { gains, muted }, channels);
+        assert_eq!(shown(true, 2), "100 % (0.0 dB) / 12.5 % (-18.1 dB), muted");
+        assert_eq!(shown(false, 1), "100 % (0.0 dB)");
+        assert_eq!(of_device_as_text(DeviceVolume::default(), 2), "100 % (0.0 dB)");
+    }
+
+    #[test]
+    fn a_change_of_a_device_is_one_of_each_channel() {
+        let gains = ChannelGains::of(&[gain(0.5), gain(0.25)]).unwrap();
+        let changed = |text: &str| {
+            let change = Change::Level(text.parse().unwrap());
+            let (gains, _) = change.of_device(DeviceVolume { gains, muted: false }).unwrap();
+            [0, 1].map(|channel| gains.unwrap().channel(channel).factor())
+        };
+        assert_eq!(changed("+25%"), [0.75, 0.5]);
+        assert_eq!(changed("-50%"), [0.0, 0.0]);
+        assert_eq!(changed("0.5"), [0.5, 0.5]);
     }
 }

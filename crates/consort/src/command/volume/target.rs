@@ -57,7 +57,7 @@ pub(in crate::command) fn find<'a>(
 
 #[cfg(test)]
 mod tests {
-    use client::stream::{DeviceState, Direction, Volume};
+    use client::stream::{DeviceState, DeviceVolume, Direction, Volume};
 
     use super::*;
 
@@ -95,7 +95,7 @@ mod tests {
             wake_ups: 0,
             wake_up_rate: Default::default(),
             state: DeviceState::Parked,
-            volume: Volume::default(),
+            volume: DeviceVolume::default(),
         };
         let further = [headphones];
         let find = |name: &str| find(&all, &further, name);

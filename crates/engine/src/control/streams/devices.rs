@@ -9,7 +9,8 @@ use proto::limits::{
     DEVICE_CHANNELS, DEVICE_NAME_BYTES, QUANTUM_FRAMES, SAMPLE_RATE_HZ, STREAM_DEVICES,
 };
 use proto::request::RequestError;
-use proto::stream::{DeviceState, FurtherDevice, NewDevice, StreamReply, Volume};
+use proto::stream::{DeviceState, DeviceVolume, FurtherDevice, NewDevice, StreamReply};
+use rt::stream::Gains;
 use rtrb::{Consumer, Producer};
 use sys::clock::now_ns;
 
@@ -72,7 +73,7 @@ pub(super) struct DeviceEnd {
     /// Loops that have not come back.
     loops: usize,
     pub(super) calls: Calls,
-    pub(super) volume: Volume,
+    pub(super) volume: DeviceVolume,
     /// What the device did when the programs were last kicked for it.
     pub(super) state: DeviceState,
 }
@@ -91,7 +92,7 @@ impl DeviceEnd {
             keeps: false,
             loops: 0,
             calls: Calls::default(),
-            volume: Volume::default(),
+            volume: DeviceVolume::default(),
         }
     }
 
@@ -114,7 +115,7 @@ impl DeviceEnd {
             return false;
         }
         let DeviceFacts { sample_rate_hz, playback, longest_cycle, .. } = facts;
-        let volume = self.volume.factor();
+        let volume = Gains::new(self.volume.heard().factors()).unwrap_or_default();
         self.order(StreamOrder::Begin(StreamDevice::new(
             sample_rate_hz,
             playback,
@@ -147,9 +148,9 @@ impl DeviceEnd {
         }
     }
 
-    pub(super) fn set_volume(&mut self, volume: Volume) {
+    pub(super) fn set_volume(&mut self, volume: DeviceVolume) {
         self.volume = volume;
-        self.shared.gain.set(volume.factor());
+        self.shared.gains.set(&volume.heard().factors());
     }
 }
 

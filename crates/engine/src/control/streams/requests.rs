@@ -55,8 +55,12 @@ impl Control {
             }
             StreamRequest::Open(new) => self.open_stream(peer, new),
             StreamRequest::Call { stream } => self.call_for(peer, stream),
-            StreamRequest::SetVolume { of, gain, muted } => {
-                self.set_volume(peer, of, (gain, muted)).map(StreamReply::Volume)
+            StreamRequest::SetVolume { stream, gain, muted } => {
+                self.set_volume(peer, stream, (gain, muted)).map(StreamReply::Volume)
+            }
+            StreamRequest::SetDeviceVolume { device, gains, muted } => {
+                let volume = self.set_device_volume(peer, device.as_deref(), (gains, muted));
+                volume.map(StreamReply::DeviceVolume)
             }
             StreamRequest::Move { stream, device } => {
                 self.move_stream(peer, stream, device.as_deref())

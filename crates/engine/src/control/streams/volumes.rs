@@ -4,36 +4,43 @@
 //! newest value when it is called.
 
 use proto::request::RequestError;
-use proto::stream::{Gain, Volume, VolumeOf};
-use rt::stream::MAX_GAIN;
+use proto::stream::{ChannelGains, DeviceVolume, Gain, Volume};
+use rt::stream::{Gains, MAX_GAIN};
 use sys::clock::now_ns;
 
 use super::{Streams, refused, unknown};
 use crate::control::Control;
 use crate::policy::{Permissions, refusal};
 
-/// What of a volume is to change.
+/// What of a stream's volume is to change.
 type Change = (Option<Gain>, Option<bool>);
+/// What of a device's volume is to change.
+type DeviceChange = (Option<ChannelGains>, Option<bool>);
 
 impl Control {
-    /// Changes a volume, and has the device's thread move to it.
+    /// Changes a stream's volume, and has the device's thread move to it.
     pub(super) fn set_volume(
         &mut self,
         peer: u64,
-        of: VolumeOf,
+        stream: u32,
         change: Change,
     ) -> Result<Volume, RequestError> {
         let permissions = self.peers.permissions(peer);
-        let volume = match of {
-            VolumeOf::Stream(stream) => {
-                let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
-                self.streams.set_volume((peer, process), permissions, stream, change)?
-            }
-            VolumeOf::Device => self.streams.set_device_volume(permissions, None, change)?,
-            VolumeOf::Further(name) => {
-                self.streams.set_device_volume(permissions, Some(&name), change)?
-            }
-        };
+        let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
+        let volume = self.streams.set_volume((peer, process), permissions, stream, change)?;
+        self.call_if_due();
+        Ok(volume)
+    }
+
+    /// Changes a device's volume, and has its thread move to it.
+    pub(super) fn set_device_volume(
+        &mut self,
+        peer: u64,
+        device: Option<&str>,
+        change: DeviceChange,
+    ) -> Result<DeviceVolume, RequestError> {
+        let permissions = self.peers.permissions(peer);
+        let volume = self.streams.set_device_volume(permissions, device, change)?;
         self.call_if_due();
         Ok(volume)
     }
@@ -69,15 +76,15 @@ impl Streams {
         &mut self,
         permissions: Permissions,
         name: Option<&str>,
-        (gain, muted): Change,
-    ) -> Result<Volume, RequestError> {
+        (gains, muted): DeviceChange,
+    ) -> Result<DeviceVolume, RequestError> {
         // MUTATION: set_device_volume.by_anyone
         if !permissions.control {
             return Err(refusal("change the volume of a device"));
         }
         let number = self.devices.find(name)?;
         let device = self.devices.get_mut(number).ok_or_else(|| refused("the device has gone"))?;
-        device.set_volume(device.volume.changed(gain, muted));
+        device.set_volume(device.volume.changed(gains, muted));
         device.calls.need(now_ns());
         let volume = device.volume;
         self.watches.note_change();
@@ -87,3 +94,4 @@ impl Streams {
 
 // What a message can say, the driver thread can apply.
 const _: () = assert!(Gain::MAX.factor() <= MAX_GAIN);
+const _: () = assert!(ChannelGains::CHANNELS == Gains::CHANNELS);

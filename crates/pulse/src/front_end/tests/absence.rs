@@ -1,6 +1,6 @@
 //! The server goes, and another one comes: sinks, streams and requests wait for it.
 
-use client::stream::{Gain, Volume};
+use client::stream::{ChannelGains, DeviceVolume, Gain};
 use pulseaudio::protocol::{
     ChannelVolume, LoadModuleParams, LookupReply, PlaybackLatency, SetDeviceVolumeParams, SinkInfo,
     SinkState, StreamSuspendedParams, SubscriptionMask,
@@ -175,7 +175,7 @@ fn a_request_that_needs_a_server_is_answered_by_the_next_one() {
     assert!(answered(created).is_ok(), "in their order");
     assert!(read_ack_message(&mut &answers[1][..]).is_ok());
     assert_eq!((answers.len(), scene.front_end.devices_mut().opened.len()), (2, 1));
-    assert_ne!(scene.front_end.devices_mut().devices[0].volume, Volume::default());
+    assert_ne!(scene.front_end.devices_mut().devices[0].volume, DeviceVolume::default());
 }
 
 fn sink_info() -> Command {
@@ -213,7 +213,8 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     let arguments = Some(text("sink_name=other rate=44100"));
     let load = LoadModuleParams { name: text("module-null-sink"), arguments };
     let module: LookupReply = scene.ask(client, &Command::LoadModule(load)).expect("loaded");
-    let quiet = Gain::new(0.5).expect("a gain");
+    let quiet = [0.5, 0.25].map(|factor| Gain::new(factor).expect("a gain"));
+    let quiet = ChannelGains::of(&quiet).expect("gains");
     for device in [None, Some("other")] {
         use crate::output::Devices;
         let set = scene.front_end.devices_mut().set_volume(device, Some(quiet), Some(true));
@@ -227,7 +228,7 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     scene.server_goes();
     let devices = scene.front_end.devices_mut();
     devices.devices.truncate(1);
-    devices.devices[0].volume = Volume::default();
+    devices.devices[0].volume = DeviceVolume::default();
     scene.server_comes();
     let idle = |mut sinks: Vec<SinkInfo>| {
         sinks.iter_mut().for_each(|sink| sink.state = SinkState::Idle);
@@ -236,13 +237,14 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     let again: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
     assert_eq!(idle(again), idle(sinks), "indices and all");
     let devices = &scene.front_end.devices_mut().devices;
-    let volumes: Vec<Volume> = devices.iter().map(|device| device.volume).collect();
-    assert_eq!(volumes, [Volume { gain: quiet, muted: true }; 2]);
+    let volumes: Vec<DeviceVolume> = devices.iter().map(|device| device.volume).collect();
+    assert_eq!(volumes, [DeviceVolume { gains: quiet, muted: true }; 2]);
     assert_eq!(scene.front_end.devices_mut().returned, [1]);
     assert_eq!(scene.tell(client, &Command::UnloadModule(module.0)), Ok(()));
     // A volume that somebody has set on the next server stays.
     scene.server_goes();
-    let louder = Volume { gain: Gain::new(0.75).expect("a gain"), muted: false };
+    let louder = ChannelGains::all(Gain::new(0.75).expect("a gain"));
+    let louder = DeviceVolume { gains: louder, muted: false };
     scene.front_end.devices_mut().devices[0].volume = louder;
     scene.server_comes();
     assert_eq!(scene.front_end.devices_mut().devices[0].volume, louder);
@@ -442,7 +444,7 @@ fn a_sink_that_comes_late_gets_its_volume() {
         other.expect("a device").volume
     };
     let before = volume(&mut scene);
-    assert_ne!(before, Volume::default());
+    assert_ne!(before, DeviceVolume::default());
     scene.server_goes();
     only(&mut scene, &[None]);
     scene.server_comes();

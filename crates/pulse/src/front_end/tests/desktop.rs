@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use policy::{DeviceEntry, Memory, Rules};
+use policy::{DeviceEntry, Memory, Rules, Volumes};
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CorkStreamParams, CreateRecordStreamReply, ExtensionParams, GenericStreamEvent,
@@ -233,24 +233,30 @@ fn a_device_gets_its_volume_again_unless_somebody_has_changed_it() {
     let client = scene.admitted();
     for name in ["consort", "other"] {
         let (device_index, device_name) = (None, Some(text(name)));
-        let set = SetDeviceVolumeParams { device_index, device_name, volume: all(0x8000) };
+        let mut volume = ChannelVolume::empty();
+        for each in [0x8000, 0x4000] {
+            volume.push(Volume::from_u32_clamped(each));
+        }
+        let set = SetDeviceVolumeParams { device_index, device_name, volume };
         scene.tell(client, &Command::SetSinkVolume(set)).expect("set");
     }
     assert!(scene.front_end.take_memory_has_changed());
     let memory = scene.front_end.memory().clone();
-    let half = Some(DeviceEntry { volume: 0x8000, muted: false });
-    assert_eq!(["consort", "other"].map(|name| memory.device(name)), [half, half]);
+    let volume = Volumes::of([("front-left", 0x8000), ("front-right", 0x4000)]);
+    let set = DeviceEntry { volume, muted: false };
+    assert_eq!(["consort", "other"].map(|name| memory.device(name)), [Some(&set); 2]);
     let mut later = Scene::remembering(Silence::stereo(), &memory.to_text(), "");
-    let gain = |scene: &mut Scene, device: usize| {
-        scene.front_end.devices_mut().devices[device].volume.gain.factor()
+    let gains = |scene: &mut Scene, device: usize| {
+        let gains = scene.front_end.devices_mut().devices[device].volume.gains;
+        [0, 1].map(|channel| gains.channel(channel).factor())
     };
-    assert_eq!(gain(&mut later, 0), 0.125);
+    assert_eq!(gains(&mut later, 0), [0.125, 0.015_625]);
     later.plug("other");
-    assert_eq!(gain(&mut later, 1), 0.125);
+    assert_eq!(gains(&mut later, 1), [0.125, 0.015_625]);
     let mut devices = Silence::stereo();
     devices.devices[0].volume.muted = true;
     let mut changed = Scene::remembering(devices, &memory.to_text(), "");
-    assert_eq!(gain(&mut changed, 0), 1.0);
+    assert_eq!(gains(&mut changed, 0), [1.0; 2]);
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn a_stream_may_begin_corked_and_muted() {
 }
 
 #[test]
-fn the_volume_of_the_sink_is_the_devices_and_the_loudest_channels() {
+fn the_volume_of_each_channel_of_the_sink_is_the_devices() {
     let mut scene = Scene::new();
     let client = scene.admitted();
     scene.tell(client, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
@@ -244,9 +244,10 @@ fn the_volume_of_the_sink_is_the_devices_and_the_loudest_channels() {
     let mute = SetDeviceMuteParams { device_index, device_name, mute: true };
     scene.tell(client, &Command::SetSinkMute(mute)).expect("muted");
     let own = scene.front_end.devices_mut().devices[0].volume;
-    assert_eq!((own.gain.factor(), own.muted), (0.125, true));
+    let factors = [0, 1].map(|channel| own.gains.channel(channel).factor());
+    assert_eq!((factors, own.muted), ([0.015_625, 0.125], true));
     let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
-    assert_eq!(sinks[0].cvolume.channels(), [Volume::from_u32_clamped(0x8000); 2]);
+    assert_eq!(sinks[0].cvolume, volume);
     assert!(sinks[0].muted);
     let wrong = SetDeviceVolumeParams { volume: ChannelVolume::norm(5), ..set.clone() };
     let refused = scene.tell(client, &Command::SetSinkVolume(wrong));

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use policy::DeviceEntry;
+use policy::{DeviceEntry, Volumes};
 
 use super::*;
 
@@ -25,6 +25,7 @@ impl Home {
 
 fn memory(volume: u32) -> Memory {
     let mut memory = Memory::default();
+    let volume = Volumes::of([("front-left", volume)]);
     memory.set_device("consort", DeviceEntry { volume, muted: false });
     memory
 }

@@ -1,7 +1,7 @@
 //! Devices beside the one that drives.
 
 use proto::limits::STREAM_DEVICES;
-use proto::stream::NewDevice;
+use proto::stream::{ChannelGains, NewDevice};
 
 use super::*;
 use crate::control::streams::devices::DeviceFacts;
@@ -108,13 +108,18 @@ fn there_are_as_many_devices_as_have_threads() {
 }
 
 #[test]
-fn a_volume_is_that_of_one_device() {
+fn a_volume_is_that_of_the_channels_of_one_device() {
     let mut scenario = Scenario::new();
     let other = add(&mut scenario, "other");
+    let gains = [0.25, 0.5].map(|factor| Gain::new(factor).unwrap());
+    let gains = (ChannelGains::of(&gains), Some(false));
+    scenario.streams.set_device_volume(Permissions::ALL, Some("other"), gains).unwrap();
+    assert_eq!([0, 1, 2].map(|channel| other.shared.gains.of(channel)), [0.25, 0.5, 0.5]);
+    assert_eq!(scenario.streams.devices.driver.shared.gains.of(0), 1.0);
     let muted = (None, Some(true));
     let set = scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted);
     assert!(set.unwrap().muted && !scenario.streams.devices.driver.volume.muted);
-    assert_eq!(other.shared.gain.get(), 0.0);
+    assert_eq!([0, 1, 2].map(|channel| other.shared.gains.of(channel)), [0.0; 3]);
     scenario.streams.call_if_due(now_ns());
     assert_eq!((scenario.calls(), other.shared.call.count()), (0, 1));
 }
