@@ -91,6 +91,50 @@ fn a_loopback_is_heard_on_its_sink_with_channels_by_position() {
 }
 
 #[test]
+fn the_streams_of_a_loopback_have_a_volume_and_a_mute_that_are_heard_and_kept() {
+    in_three_attempts(|| {
+        let mut scene = Scene::new();
+        for name in ["one", "two"] {
+            scene.load(&["module-null-sink", &format!("sink_name={name}")]);
+        }
+        let link = ["source=one.monitor", "sink=two", "latency_msec=100"];
+        let module = scene.load(&[&["module-loopback"], &link[..]].concat());
+        let [inputs, outputs] =
+            ["sink-inputs", "source-outputs"].map(|kind| scene.pactl(&["list", kind]));
+        let owner = format!("Owner Module: {module}\n");
+        for line in [&owner, "Client: n/a", "Mute: no", "Loopback from Monitor of Null Output"] {
+            assert!(inputs.contains(line), "{line}: {inputs}");
+        }
+        for line in [&owner, "Client: n/a", "Loopback to Null Output"] {
+            assert!(outputs.contains(line), "{line}: {outputs}");
+        }
+        let index = |kind: &str| {
+            let short = scene.pactl(&["list", "short", kind]);
+            short.split_whitespace().next().expect("an index").to_owned()
+        };
+        let [input, output] = ["sink-inputs", "source-outputs"].map(index);
+        let refused = scene.run("pactl", &["move-sink-input", &input, "one"]);
+        assert!(refused.stderr.contains("Invalid argument"), "{refused:?}");
+        scene.pactl(&["set-sink-input-volume", &input, "50%"]);
+        let hear = |scene: &Scene, levels: [f32; 2]| {
+            assert!(scene.pactl(&["list", "sink-inputs"]).contains("32768 /  50% / -18.06 dB"));
+            let heard = scene.record_all("two.monitor", 2);
+            scene.play_levels("one", &[0.5, 0.25]);
+            has_levels(&recorded(heard), &levels)
+        };
+        hear(&scene, [0.0625, 0.031_25])?;
+        // While a program is connected, the next server is looked for.
+        let _events = scene.spawn("pactl", &["subscribe"]);
+        scene.server.kill();
+        scene.server.start_again();
+        eventually("it passes frames on", || (scene.links().len() == 1).then_some(()));
+        hear(&scene, [0.0625, 0.031_25])?;
+        scene.pactl(&["set-source-output-mute", &output, "1"]);
+        hear(&scene, [0.0, 0.0])
+    });
+}
+
+#[test]
 fn a_loopback_without_a_sink_is_heard_on_the_default_one_wherever_that_is() {
     in_three_attempts(|| {
         let scene = Scene::new();

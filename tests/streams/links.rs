@@ -305,7 +305,7 @@ fn a_loopback_ends_when_it_or_a_device_is_removed_or_the_server_ends() {
 }
 
 #[test]
-fn a_loopback_begins_again_on_another_driver() {
+fn a_loopback_begins_again_on_another_driver_with_the_volume_that_it_had() {
     let server = server(1024);
     add_null(&server, &["other"]);
     add_loopback(&server, &["--from", "other", "--to", "system"]);
@@ -319,8 +319,12 @@ fn a_loopback_begins_again_on_another_driver() {
         streams.iter().find(|stream| on_system(stream)).map(|stream| stream["number"].clone())
     };
     let before = eventually("it plays", number);
+    server.consort(&["volume", &before.to_string(), "50%"]).expect_success();
     server.consort(&["driver", "timer", "--playback", "5"]).expect_success();
-    eventually("it plays again", || number().filter(|number| *number != before));
+    let after = eventually("it plays again", || number().filter(|number| *number != before));
+    let streams = streams(&server);
+    let again = streams.iter().find(|stream| stream["number"] == after).expect("it is there");
+    assert_eq!((&again["volume"], &again["muted"]), (&0.5.into(), &false.into()));
     player.terminate();
 }
 

@@ -23,6 +23,8 @@ mod module_links;
 mod module_plans;
 mod module_policies;
 mod module_requests;
+mod module_stream_requests;
+mod module_streams;
 mod module_tunnels;
 mod modules;
 mod moves;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Wish};
+use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Volume, Wish};
 use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
@@ -66,6 +66,22 @@ pub(crate) enum NewLink {
 }
 
 impl NewLink {
+    /// Returns its ends at devices of which one is heard on others.
+    pub fn ends(&self) -> Vec<LinkEnd> {
+        match self {
+            Self::Loopback(loopback) => loopback.ends().collect(),
+            Self::Processed(loopback, processing) => {
+                let further = processing.heard_on().map(|device| LinkEnd::Plays(device.clone()));
+                loopback.ends().chain(further).collect()
+            }
+            Self::PipeSink(_)
+            | Self::PipeSource(_)
+            | Self::TunnelSink(_)
+            | Self::TunnelSource(_)
+            | Self::Simple(_) => Vec::new(),
+        }
+    }
+
     /// Returns the devices that it connects.
     pub fn devices(&self) -> Vec<Option<&str>> {
         match self {
@@ -76,6 +92,24 @@ impl NewLink {
             Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
             Self::TunnelSink(tunnel) | Self::TunnelSource(tunnel) => vec![Some(&tunnel.device)],
             Self::Simple(_) => Vec::new(),
+        }
+    }
+}
+
+/// An end of what passes frames on: a stream of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LinkEnd {
+    /// It plays on this device.
+    Plays(Option<String>),
+    /// It records this.
+    Records(Heard),
+}
+
+impl LinkEnd {
+    /// Returns the device where it plays or records.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Plays(device) | Self::Records(Heard { device, .. }) => device.as_deref(),
         }
     }
 }
@@ -107,6 +141,11 @@ pub(crate) struct NewLoopback {
 }
 
 impl NewLoopback {
+    fn ends(&self) -> impl Iterator<Item = LinkEnd> {
+        let to = self.to.iter().map(|(device, _)| LinkEnd::Plays(device.clone()));
+        std::iter::once(LinkEnd::Records(self.from.clone())).chain(to)
+    }
+
     fn devices(&self) -> impl Iterator<Item = Option<&str>> {
         let to = self.to.iter().map(|(device, _)| device.as_deref());
         std::iter::once(self.from.device.as_deref()).chain(to)
@@ -280,6 +319,17 @@ pub(crate) trait Devices {
 
     /// Ends that.
     fn unlink(&mut self, number: u32);
+
+    /// Sets the volume of an end of what passes frames on, if it is there.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    fn set_link_volume(
+        &mut self,
+        number: u32,
+        end: &LinkEnd,
+        volume: Volume,
+    ) -> Result<(), Refusal>;
 
     /// Lets programs in over TCP, by a number that no other has.
     ///

@@ -7,4 +7,4 @@ mod volume;
 
 pub(crate) use attributes::{Attributes, Latency, Pace, Requested};
 pub(crate) use stream::{Look, Notice, Playback, most_us};
-pub(crate) use volume::{device_gains, device_volumes, gains};
+pub(crate) use volume::{device_gains, device_volumes, gain_of, gains, volume_of};

@@ -69,6 +69,14 @@ impl Processing {
         }
     }
 
+    /// Returns the device where what begins an echo is heard.
+    pub fn heard_on(&self) -> Option<&Option<String>> {
+        match self {
+            Self::Ladspa(_) => None,
+            Self::Echo(echo) => Some(&echo.heard_on.0),
+        }
+    }
+
     /// Returns it as arguments of `consort device serve`, where `driver` is the name of the device
     /// that drives.
     pub fn words(&self, driver: &str) -> Vec<String> {

@@ -52,8 +52,11 @@ impl Why {
         let sources: Vec<SourceInfo> = server.ask(&Command::GetSourceInfoList)?;
         let plays: Vec<SinkInputInfo> = server.ask(&Command::GetSinkInputInfoList)?;
         let records: Vec<SourceOutputInfo> = server.ask(&Command::GetSourceOutputInfoList)?;
-        let plays = plays.into_iter().map(|stream| Stream::of_input(stream, &sinks));
-        let records = records.into_iter().map(|stream| Stream::of_output(stream, &sources));
+        // Those of modules are where their modules have them.
+        let plays = plays.into_iter().filter(|stream| stream.owner_module_index.is_none());
+        let records = records.into_iter().filter(|stream| stream.owner_module_index.is_none());
+        let plays = plays.map(|stream| Stream::of_input(stream, &sinks));
+        let records = records.map(|stream| Stream::of_output(stream, &sources));
         let mut streams: Vec<Stream> = plays.chain(records).collect();
         if let Some(wanted) = &self.stream {
             streams.retain(|stream| stream.is_meant(wanted));

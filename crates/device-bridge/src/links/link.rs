@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use client::stream::{
-    PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, StreamConnection, Timing,
+    Gain, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, StreamConnection, Timing,
 };
 use convert::Matrix;
 use effects::Ladspa;
@@ -136,7 +136,33 @@ impl DeviceLink {
         let shape = LinkShape { channels, source_hz, sink_hz, plays, matrix, latency_ns };
         Self::new(Inlet { source, plug_in }, Outlet { sink, echo }, shape, state)
     }
+
+    /// Returns the volumes that users have given its streams, as far as they are known.
+    fn volumes(&self) -> Volumes {
+        let controls = [self.source.source.reader().control(), self.sink.sink.writer().control()];
+        controls.map(|control| {
+            let state = control.page().state()?;
+            Some((Gain::new(state.gain).ok()?, state.muted))
+        })
+    }
+
+    /// Gives its streams the volumes of those that were there before.
+    ///
+    /// # Errors
+    /// The server has gone.
+    fn set_volumes(&self, connection: &StreamConnection, volumes: Volumes) -> anyhow::Result<()> {
+        let streams = [self.source.source.number(), self.sink.sink.number()];
+        for (stream, volume) in streams.into_iter().zip(volumes) {
+            if let Some((gain, muted)) = volume.filter(|volume| *volume != (Gain::UNITY, false)) {
+                connection.set_volume(stream, Some(gain), Some(muted))?;
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Gain and mute of the source's stream and of the sink's.
+type Volumes = [Option<(Gain, bool)>; 2];
 
 /// Opens the recording of a link, which is woken a few times in the latency that `options` have as
 /// their interval.
@@ -377,6 +403,7 @@ pub(super) fn run(
         }
         let state = Arc::clone(&link.state);
         state.set_plays(false);
+        let volumes = link.volumes();
         drop(link);
         let deadline_ns = now_ns() + REOPEN_WITHIN_NS;
         link = loop {
@@ -387,6 +414,7 @@ pub(super) fn run(
                 decided => break decided.context("another driver has taken its place")?,
             }
         };
+        link.set_volumes(connection, volumes)?;
     }
 }
 

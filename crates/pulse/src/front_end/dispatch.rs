@@ -47,7 +47,8 @@ impl<D: Devices> FrontEnd<D> {
                 self.answer_extension(client, tag, (asked.name.as_deref(), &extension), now_ns)
             }
             command => self
-                .answer_about_playback(client, tag, &command, &keys, now_ns)
+                .answer_about_module_streams(client, tag, &command, now_ns)
+                .or_else(|| self.answer_about_playback(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_samples(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_recording(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_sinks(client, tag, &command, now_ns))
@@ -144,8 +145,11 @@ impl<D: Devices> FrontEnd<D> {
             }
             Command::GetSinkInputInfoList => {
                 let indices: Vec<u32> = self.inputs.indices();
-                let all = indices.into_iter().filter_map(|index| self.input_info(index, now_ns));
-                packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
+                let own = indices.into_iter().filter_map(|index| self.input_info(index, now_ns));
+                let mut all: Vec<_> = own.collect();
+                all.extend(self.module_inputs());
+                all.sort_unstable_by_key(|info| info.index);
+                packet(wire::reply(tag, &all, version))
             }
             Command::SetSinkInputVolume(asked) => {
                 self.set_input_volume(client, asked.index, asked.volume)

@@ -158,7 +158,11 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns how many streams play on a sink, or record it if programs see it as a source alone.
     pub(super) fn streams_of(&self, sink: u32) -> usize {
         match self.sinks.is_sink(sink) {
-            true => self.inputs.values().filter(|input| input.sink == sink).count(),
+            true => {
+                let of_programs = self.inputs.values().filter(|input| input.sink == sink).count();
+                let device = self.sinks.get(sink).map(|sink| sink.device.as_deref());
+                of_programs + device.map_or(0, |device| self.module_inputs_of(device))
+            }
             false => {
                 let source = Source::Monitor(sink);
                 self.outputs.values().filter(|output| output.source == source).count()

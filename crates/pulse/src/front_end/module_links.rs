@@ -14,6 +14,7 @@ impl<D: Devices> FrontEnd<D> {
         let Some(module) = self.modules.get_mut(index) else { return };
         match (module.state, begun) {
             (State::Awaited(asker), Ok(())) => {
+                self.module_streams_begin(index);
                 if let Some(bytes) = self.module_is_there(index, asker) {
                     self.send_if_there(asker.client, bytes);
                 }
@@ -25,7 +26,10 @@ impl<D: Devices> FrontEnd<D> {
                 let title = Module::title(module.kind.name(), module.argument.as_deref());
                 self.devices.report(format!("'{title}' is not connected again: {reason}"));
             }
-            (State::There, Ok(())) => self.loopbacks_follow(now_ns),
+            (State::There, Ok(())) => {
+                self.module_streams_begin(index);
+                self.loopbacks_follow(now_ns);
+            }
             (State::Begins, _) => {}
         }
     }

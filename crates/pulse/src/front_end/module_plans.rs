@@ -309,20 +309,25 @@ impl<D: Devices> FrontEnd<D> {
         let missing = || format!("there is no source '{}'", name.clone().unwrap_or_default());
         let source = self.find_source(None, text.as_deref()).map_err(|_| missing())?;
         let samples = self.samples_of(source).ok_or_else(missing)?;
-        let (device, captures) = match source {
-            Source::Monitor(sink) => {
-                (self.sinks.get(sink).and_then(|sink| sink.device.clone()), false)
-            }
-            Source::Capture => (None, true),
-        };
+        let heard = self.heard_at(source).ok_or_else(missing)?;
         let name = self.source_name(source).unwrap_or_default();
         Ok(Named {
-            heard: Heard { device, captures },
+            heard,
             name: name.to_string_lossy().into_owned(),
             description: self.source_description(source).to_string_lossy().into_owned(),
             rate_hz: samples.rate_hz,
             map: samples.map,
             later_us: self.source_later_us(source),
+        })
+    }
+
+    /// Returns what a source has.
+    pub(super) fn heard_at(&self, source: Source) -> Option<Heard> {
+        Some(match source {
+            Source::Monitor(sink) => {
+                Heard { device: self.sinks.get(sink)?.device.clone(), captures: false }
+            }
+            Source::Capture => Heard { device: None, captures: true },
         })
     }
 }

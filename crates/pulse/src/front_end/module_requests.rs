@@ -143,8 +143,9 @@ impl<D: Devices> FrontEnd<D> {
         let link = link.map(|link| link(device_name.clone().unwrap_or_default()));
         let own_link = link.clone().map(|new| OwnLink { new, is_down: false });
         let (argument, state) = (argument.map(Into::into), State::Begins);
-        self.modules
-            .insert(index, Module { kind, argument, device, second, link: own_link, state });
+        let streams = Vec::new();
+        let module = Module { kind, argument, device, second, link: own_link, streams, state };
+        self.modules.insert(index, module);
         self.refresh(now_ns);
         let is_there = |own: &OwnDevice| self.sinks.of_device(Some(&own.name)).is_some();
         if !self.modules.get_mut(index).is_some_and(|module| module.devices().all(is_there)) {
@@ -237,6 +238,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A module has gone, or does with its device.
     pub(super) fn forget_module(&mut self, index: u32) {
         let Some(module) = self.modules.remove(index) else { return };
+        self.module_streams_end(&module.streams);
         if module.link.is_some() {
             self.devices.unlink(index);
         }

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString};
 use pulseaudio::protocol::{ModuleInfo, Props};
 
 use super::module_kinds::Kind;
+use super::module_streams::{ModuleStream, Side};
 use super::properties;
 use super::sinks::{Described, Shown};
 use crate::output::NewLink;
@@ -31,6 +32,8 @@ pub(super) struct Module {
     pub second: Option<OwnDevice>,
     /// What passes frames on for it, if something does.
     pub link: Option<OwnLink>,
+    /// The streams of that which programs see.
+    pub streams: Vec<ModuleStream>,
     pub state: State,
 }
 
@@ -72,6 +75,18 @@ impl Module {
     /// Takes its devices, which are removed.
     pub fn take_devices(&mut self) -> Vec<OwnDevice> {
         [self.device.take(), self.second.take()].into_iter().flatten().collect()
+    }
+
+    /// Returns one of its streams.
+    pub fn stream(&self, (side, index): (Side, u32)) -> Option<&ModuleStream> {
+        let is_it = |stream: &&ModuleStream| stream.index == index && stream.side() == side;
+        self.streams.iter().find(is_it)
+    }
+
+    /// The same, to be changed.
+    pub fn stream_mut(&mut self, (side, index): (Side, u32)) -> Option<&mut ModuleStream> {
+        let is_it = |stream: &&mut ModuleStream| stream.index == index && stream.side() == side;
+        self.streams.iter_mut().find(is_it)
     }
 
     /// Returns its devices.
@@ -162,6 +177,19 @@ impl Modules {
     /// The same, to be changed.
     pub fn links_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnLink)> {
         self.all.iter_mut().filter_map(|(index, module)| Some((*index, module.link.as_mut()?)))
+    }
+
+    /// Returns the streams of those that are there, with the indices of their modules.
+    pub fn streams(&self, side: Side) -> impl Iterator<Item = (u32, &ModuleStream)> {
+        let all = self
+            .iter()
+            .flat_map(|(index, module)| module.streams.iter().map(move |stream| (index, stream)));
+        all.filter(move |(_, stream)| stream.side() == side)
+    }
+
+    /// Returns the module that has a stream.
+    pub fn of_stream(&self, side: Side, index: u32) -> Option<u32> {
+        self.streams(side).find(|(_, stream)| stream.index == index).map(|(module, _)| module)
     }
 
     /// Returns the index of one of this kind that is there.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Wish};
+use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput, Output,
-    Refusal,
+    DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice, NewOutput,
+    Output, Refusal,
 };
 
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Silence {
     pub homes: BTreeMap<u32, Option<String>>,
     /// What passes frames on, by its number.
     pub links: BTreeMap<u32, NewLink>,
+    /// The volumes that their ends were given.
+    pub link_volumes: Vec<(u32, LinkEnd, Volume)>,
     /// The numbers of all that was ever started.
     pub started: Vec<u32>,
     /// The card that drives.
@@ -57,6 +59,7 @@ impl Silence {
             moved: Vec::new(),
             homes: BTreeMap::new(),
             links: BTreeMap::new(),
+            link_volumes: Vec::new(),
             started: Vec::new(),
             card: None,
             listening: BTreeMap::new(),
@@ -133,6 +136,17 @@ impl Devices for Silence {
 
     fn unlink(&mut self, number: u32) {
         self.links.remove(&number);
+    }
+
+    fn set_link_volume(
+        &mut self,
+        number: u32,
+        end: &LinkEnd,
+        volume: Volume,
+    ) -> Result<(), Refusal> {
+        self.refused()?;
+        self.link_volumes.push((number, end.clone(), volume));
+        Ok(())
     }
 
     fn listen(&mut self, number: u32, new: NewListening) -> Result<(), String> {

@@ -144,8 +144,11 @@ impl<D: Devices> FrontEnd<D> {
             }
             Command::GetSourceOutputInfoList => {
                 let indices: Vec<u32> = self.outputs.keys().copied().collect();
-                let all = indices.into_iter().filter_map(|index| self.output_info(index, now_ns));
-                packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
+                let own = indices.into_iter().filter_map(|index| self.output_info(index, now_ns));
+                let mut all: Vec<_> = own.collect();
+                all.extend(self.module_outputs());
+                all.sort_unstable_by_key(|info| info.index);
+                packet(wire::reply(tag, &all, version))
             }
             Command::SetSourceOutputVolume(asked) => {
                 self.set_output_volume(client, asked.index, asked.volume)

@@ -44,6 +44,12 @@ pub(crate) fn device_gains(volumes: &ChannelVolume) -> Option<ChannelGains> {
     ChannelGains::of(&gains?)
 }
 
+/// Returns the gain of the loudest channel; `None` without channels.
+pub(crate) fn gain_of(volumes: &ChannelVolume) -> Option<Gain> {
+    let loudest = volumes.channels().iter().map(Volume::as_u32).max()?;
+    Gain::new(linear(loudest.into()).min(MAX_GAIN)).ok()
+}
+
 /// Returns the volumes of the channels of a device with these gains.
 pub(crate) fn device_volumes(gains: &ChannelGains, channels: usize) -> ChannelVolume {
     let mut volumes = ChannelVolume::empty();
@@ -52,7 +58,7 @@ pub(crate) fn device_volumes(gains: &ChannelGains, channels: usize) -> ChannelVo
 }
 
 /// Returns the volume of a gain.
-fn volume_of(gain: Gain) -> Volume {
+pub(crate) fn volume_of(gain: Gain) -> Volume {
     let volume = f64::from(gain.factor()).cbrt() * f64::from(Volume::NORM.as_u32());
     Volume::from_u32_clamped(volume.round() as u32)
 }

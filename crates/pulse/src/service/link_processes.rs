@@ -130,6 +130,13 @@ impl LinkProcesses {
         }
     }
 
+    /// Returns the id of the process of this number.
+    pub fn id(&self, number: u32) -> Option<u32> {
+        let mut all = self.all.values();
+        let process = all.find(|process| process.number == Some(number));
+        process.map(|process| process.helper.id())
+    }
+
     /// Returns when to look for news although none is readable, ns.
     pub fn due_ns(&self) -> Option<u64> {
         let begins = self.all.values().filter_map(|process| process.begins_by_ns);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use client::RequestError;
 use client::stream::{
-    ChannelGains, DeviceVolume, DeviceWatch, MAX_NAME_BYTES, NewDevice, PlaybackOptions,
-    RecordOptions, StreamConnection,
+    ChannelGains, DeviceVolume, DeviceWatch, Direction, MAX_NAME_BYTES, NewDevice, PlaybackOptions,
+    RecordOptions, StreamConnection, StreamStatus, Volume,
 };
 
 use super::link_processes::{LinkNews, LinkProcesses};
@@ -15,7 +15,8 @@ use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput, Refusal,
+    DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice, NewOutput,
+    Refusal,
 };
 
 /// The server's devices, as long as there is a server.
@@ -205,6 +206,29 @@ impl Devices for ServerDevices {
 
     fn unlink(&mut self, number: u32) {
         self.links.end(number);
+    }
+
+    fn set_link_volume(
+        &mut self,
+        number: u32,
+        end: &LinkEnd,
+        volume: Volume,
+    ) -> Result<(), Refusal> {
+        let Some(process) = self.links.id(number) else { return Ok(()) };
+        let is_end = |stream: &StreamStatus| {
+            let direction = match end {
+                LinkEnd::Plays(_) => Direction::Playback,
+                LinkEnd::Records(heard) if heard.captures => Direction::Record,
+                LinkEnd::Records(_) => Direction::Monitor,
+            };
+            let is_there = stream.device.as_deref() == end.device();
+            stream.process == process && stream.direction == direction && is_there
+        };
+        let Volume { gain, muted } = volume;
+        for stream in self.ask(StreamConnection::streams)?.iter().filter(|stream| is_end(stream)) {
+            self.ask(|streams| streams.set_volume(stream.stream, Some(gain), Some(muted)))?;
+        }
+        Ok(())
     }
 
     fn listen(&mut self, number: u32, new: NewListening) -> Result<(), String> {

@@ -151,6 +151,20 @@ fn a_rule_gives_a_confined_program_what_it_names() {
 }
 
 #[test]
+fn who_may_change_streams_of_others_unloads_no_module_by_that() {
+    let mut scene = Scene::allowing("patch");
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    scene.load_named(free, "module-null-sink", "sink_name=other").expect("loaded");
+    scene.load_named(free, "module-loopback", "source=other.monitor").expect("loaded");
+    let mute = Command::SetSinkInputMute(SetStreamMuteParams { index: 0, mute: true });
+    assert_eq!(scene.tell(boxed, &mute), Ok(()));
+    for kill in [Command::KillSinkInput(0), Command::KillSourceOutput(0)] {
+        assert_eq!(scene.tell(boxed, &kill), DENIED);
+    }
+    assert_eq!(scene.tell(free, &Command::KillSinkInput(0)), Ok(()));
+}
+
+#[test]
 fn what_a_confined_program_changes_of_its_streams_is_not_remembered() {
     let mut scene = Scene::new();
     let (free, boxed) = (scene.admitted(), scene.confined());

@@ -126,6 +126,12 @@ pub(super) const PERMISSIONS: &[Defence] = &[
          remembered",
     ),
     unit(
+        "kill_module_stream.by_anyone",
+        Replace("!self.rights_of(client).load", "false"),
+        "consort-pulse",
+        "front_end::tests::confined::who_may_change_streams_of_others_unloads_no_module_by_that",
+    ),
+    unit(
         "check_hears.anything",
         Replace("rights.record", "true"),
         "consort-pulse",
