@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use client::Error;
-use client::stream::{ConvertedReader, RecordStream, Volume, VolumeOf, WishError};
+use client::stream::{ConvertedReader, RecordStream, Volume, WishError};
 use soundfile::{SoundFileError, Writer};
 use sys::clock::now_ns;
 use sys::signals::Signal;
@@ -167,8 +167,7 @@ impl Recording {
         reader: ConvertedReader,
         Volume { gain, muted }: Volume,
     ) -> anyhow::Result<()> {
-        let of = VolumeOf::Stream(stream.number());
-        match self.server.connection().set_volume(of, Some(gain), Some(muted)) {
+        match self.server.connection().set_volume(stream.number(), Some(gain), Some(muted)) {
             Err(Error::ServerGone) => return Ok(()),
             set => set.map(|_| ())?,
         }

@@ -101,7 +101,7 @@ fn only_the_first_change_waits_long_for_a_card_that_gives_little_back() {
         let mut scenario = Scenario::new(1, FAR, Faults { refused, ..Faults::default() });
         scenario.wish(0, Wish::Run);
         scenario.pass(5000 * MS);
-        scenario.set_volume(None, 0.5);
+        scenario.set_device_volume([0.5; 2]);
         scenario.pass(5000 * MS);
         scenario.check();
         scenario.device.rendered() - scenario.card.played()
