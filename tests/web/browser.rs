@@ -14,6 +14,9 @@ use crate::http::{connect, read_answer, request};
 pub(crate) const ENTER: char = '\u{E007}';
 pub(crate) const TAB: char = '\u{E004}';
 pub(crate) const DELETE: char = '\u{E017}';
+pub(crate) const END: char = '\u{E010}';
+pub(crate) const LEFT: char = '\u{E012}';
+pub(crate) const DOWN: char = '\u{E015}';
 
 /// A browser with one window.
 #[derive(Debug)]

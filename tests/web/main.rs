@@ -11,4 +11,5 @@ mod page;
 mod served;
 mod servers;
 mod states;
+mod streams;
 mod users;

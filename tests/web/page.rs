@@ -6,8 +6,9 @@ use std::process::Command;
 use harness::{Program, Server, eventually};
 use serde_json::Value;
 
-use crate::browser::{Browser, DELETE, ENTER, TAB};
+use crate::browser::{Browser, DELETE, DOWN, END, ENTER, LEFT, TAB};
 use crate::served::served;
+use crate::streams::play;
 
 /// A name that would be markup if it were not escaped.
 const EVIL: &str = "<i id=evil>";
@@ -53,7 +54,16 @@ struct Scenario {
 
 impl Scenario {
     fn new() -> Self {
-        let (server, address) = served(&["--quantum", "1024"]);
+        Self::of(&["--quantum", "1024"])
+    }
+
+    /// On a device that plays streams.
+    fn with_streams() -> Self {
+        Self::of(&["--quantum", "1024", "--driver", "timer"])
+    }
+
+    fn of(options: &[&str]) -> Self {
+        let (server, address) = served(options);
         let programs = [
             server.probe(&["source", "first"]),
             server.probe(&["check", "second", "--from", "first:out"]),
@@ -232,6 +242,96 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
     );
 }
 
+/// The selector of a stream's controls, or of a device's.
+fn row(key: &str, control: &str) -> String {
+    format!("[data-key=\"{key}\"] {control}")
+}
+
+#[test]
+fn volumes_and_devices_of_streams_are_set_by_keyboard_and_mouse() {
+    let scenario = Scenario::with_streams();
+    let Scenario { browser, server, .. } = &scenario;
+    server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
+    let _player = play(server, &[]);
+    let stream = |control: &str| row("stream 1 playback", control);
+    let await_status = |what: &str, is_wanted: &dyn Fn(&Value) -> bool| {
+        eventually(what, || is_wanted(&server.consort_json(&["status"])).then_some(()));
+    };
+    scenario.focus(&stream("input"));
+    browser.press(END);
+    browser.press(LEFT);
+    await_status("the slider's end, and a step back: 149 % to the third", &|status| {
+        let volume = status["streams"][0]["volume"].as_f64().unwrap_or_default();
+        (volume - 1.49_f64.powi(3)).abs() < 1e-5
+    });
+    browser.await_true(
+        "it says so to a screen reader",
+        &format!(
+            "document.querySelector('{}').getAttribute('aria-valuetext') === '330.8 % (10.4 dB)'",
+            stream("input")
+        ),
+    );
+    browser.click(&stream("button"));
+    await_status("it is muted", &|status| status["streams"][0]["muted"] == true);
+    browser.click(&row("device system", "button"));
+    await_status("the device is muted", &|status| status["device_muted"] == true);
+    scenario.focus(&stream("select"));
+    browser.press(DOWN);
+    await_status("it is on the other device", &|status| status["streams"][0]["device"] == "other");
+    keep_picture(browser, "web-streams.png");
+    // What others change is shown, also where the page has just changed it.
+    server.consort(&["volume", "1", "12.5%"]).expect_success();
+    server.consort(&["unmute", "1"]).expect_success();
+    browser.await_true(
+        "another program's changes",
+        &format!(
+            "(() => {{ const at = (selector) => document.querySelector(selector);
+                return at('{}').value === '50' && at('{}').ariaPressed === 'false'; }})()",
+            stream("input"),
+            stream("button")
+        ),
+    );
+    server.consort(&["move", "1", "system"]).expect_success();
+    browser.await_true(
+        "it is back",
+        &format!("document.querySelector('{}').value === 'system'", stream("select")),
+    );
+    browser.resize(390, 844);
+    browser.await_true(
+        "nothing is wider than a phone",
+        "document.documentElement.scrollWidth === 390",
+    );
+    browser.run("document.getElementById('streams').scrollIntoView();");
+    keep_picture(browser, "web-streams-phone.png");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn of_a_dragged_slider_the_last_value_is_sent_in_few_requests() {
+    let scenario = Scenario::with_streams();
+    let Scenario { browser, server, .. } = &scenario;
+    let _player = play(server, &[]);
+    let slider = row("stream 1 playback", "input");
+    browser.await_true("it has a slider", &format!("document.querySelector('{slider}')"));
+    browser.run(
+        "const send = window.fetch; window.orders = 0;
+         window.fetch = (...what) => { window.orders += 1; return send(...what); };",
+    );
+    browser.run(&format!(
+        "const slider = document.querySelector('{slider}');
+         for (let value = 1; value <= 80; value += 1) {{
+           slider.value = value;
+           slider.dispatchEvent(new Event('input', {{ bubbles: true }}));
+         }}"
+    ));
+    eventually("the last one is in force", || {
+        let volume = server.consort_json(&["status"])["streams"][0]["volume"].as_f64()?;
+        ((volume - 0.512).abs() < 1e-6).then_some(())
+    });
+    assert_eq!(browser.run("return window.orders;"), 2, "the first one, and the last one");
+    assert_eq!(browser.run(&format!("return document.querySelector('{slider}').value;")), "80");
+}
+
 #[test]
 fn the_whole_page_can_be_used_by_keyboard() {
     let scenario = Scenario::new();
@@ -255,7 +355,7 @@ fn the_whole_page_can_be_used_by_keyboard() {
         .await_true("the graph is drawn", "document.querySelectorAll('.port').length === 7");
     let mut missing = vec![
         "rewind", "roll", "seconds", "save", "restore", "latest", "slowest", "pause", "port",
-        "wire", "BUTTON",
+        "wire", "BUTTON", "INPUT",
     ];
     for _ in 0..60 {
         scenario.browser.press(TAB);

@@ -4,6 +4,7 @@ import { byId, element, time } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
 import { addColumns, startPlots } from "./plots.js";
 import { startState } from "./state.js";
+import { showStreams, startStreams } from "./streams.js";
 import { showCycle, startTimeline } from "./timeline.js";
 
 const RETRY_MS = 2000;
@@ -55,6 +56,7 @@ function listen() {
   const on = (name, show) => events.addEventListener(name, (event) => { alive(); show(JSON.parse(event.data)); });
   on("live", showLive);
   on("graph", showGraph);
+  on("streams", showStreams);
   on("xruns", showXruns);
   events.onerror = () => {
     link("down", "no connection");
@@ -143,5 +145,6 @@ for (const id of ["error", "done"]) byId(id).onclick = () => { byId(id).hidden =
 startTimeline();
 startPlots();
 startGraph(sendCommand);
+startStreams(sendCommand);
 startState(ask, (text) => notice("done", text));
 listen();

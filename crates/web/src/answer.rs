@@ -18,7 +18,8 @@ use tokio::sync::{oneshot, watch};
 
 use crate::access::{self, COOKIE_NAME, Refusal, Token};
 use crate::assets::asset;
-use crate::gather::{Command, Failure, GathererMessage, Snapshot};
+use crate::commands::{Command, Failure};
+use crate::gather::{GathererMessage, Snapshot};
 use crate::metrics;
 use crate::states::{STATE_BYTES, States, Turn};
 
@@ -194,13 +195,17 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, BodyError> 
 }
 
 async fn send_events(mut seen: watch::Receiver<Snapshot>, mut to: Sender<Bytes>) {
-    let (mut graph, mut xruns) = (0, 0);
+    let (mut graph, mut streams, mut xruns) = (0, 0, 0);
     while seen.changed().await.is_ok() {
         let now = seen.borrow_and_update().clone();
         let mut parts = Vec::new();
         if now.graph.0 != graph {
             graph = now.graph.0;
             parts.push(now.graph.1);
+        }
+        if now.streams.0 != streams {
+            streams = now.streams.0;
+            parts.push(now.streams.1);
         }
         if now.xruns.0 != xruns {
             xruns = now.xruns.0;

@@ -1,7 +1,7 @@
 //! The page's files, which are part of the program.
 
 /// Path, type, content.
-const ASSETS: [(&str, &str, &str); 10] = [
+const ASSETS: [(&str, &str, &str); 11] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/page.html")),
     ("/page.css", "text/css; charset=utf-8", include_str!("../page/page.css")),
     ("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
@@ -10,6 +10,7 @@ const ASSETS: [(&str, &str, &str); 10] = [
     ("/plots.js", JAVASCRIPT, include_str!("../page/plots.js")),
     ("/graph.js", JAVASCRIPT, include_str!("../page/graph.js")),
     ("/state.js", JAVASCRIPT, include_str!("../page/state.js")),
+    ("/streams.js", JAVASCRIPT, include_str!("../page/streams.js")),
     ("/layout.js", JAVASCRIPT, include_str!("../page/layout.js")),
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
 ];

@@ -5,20 +5,20 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use client::{Error, Position, Requester, TransportState};
+use client::{Error, TransportState};
 use hyper::body::Bytes;
-use observe::{GraphFollower, Recorded, RecordingFollower};
+use observe::{GraphFollower, Recorded, RecordingFollower, StreamsFollower};
 use proto::status::Status;
 use rt::record::Record;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use crate::graph;
+use crate::commands::{Command, Failure};
 use crate::metrics::{self, Metrics};
 use crate::model::Model;
 use crate::served::Served;
 use crate::xruns::Xruns;
+use crate::{graph, streams};
 
 /// Interval of updates to browsers.
 const UPDATE: Duration = Duration::from_millis(200);
@@ -33,21 +33,8 @@ const COMMANDS: usize = 64;
 pub(crate) struct Snapshot {
     pub(crate) live: Bytes,
     pub(crate) graph: (u64, Bytes),
+    pub(crate) streams: (u64, Bytes),
     pub(crate) xruns: (u64, Bytes),
-}
-
-/// A browser's command.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Command {
-    /// Connects two ports, by their full names.
-    Connect { source: String, destination: String },
-    /// Disconnects two ports, by their full names.
-    Disconnect { source: String, destination: String },
-    /// Starts or stops the transport.
-    Roll { roll: bool },
-    /// Moves the transport.
-    Locate { frame: u32 },
 }
 
 /// A message from the other thread.
@@ -59,43 +46,15 @@ pub(crate) enum GathererMessage {
     Metrics(oneshot::Sender<String>),
 }
 
-/// Why a command failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The command is malformed or impossible.
-    Wrong(String),
-    /// The server refused it, or the page needs a token for this server; with this message.
-    Refused(String),
-    /// There is no server, or it does not respond.
-    NoServer(String),
-}
-
-impl Failure {
-    /// Returns why.
-    fn reason(&self) -> &str {
-        let (Self::Wrong(reason) | Self::Refused(reason) | Self::NoServer(reason)) = self;
-        reason
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Refused(reason) => Self::Refused(reason.to_string()),
-            other => Self::NoServer(other.to_string()),
-        }
-    }
-}
-
 /// Starts the thread for a server.
 pub(crate) fn start(
     served: Served,
     seen: watch::Sender<Snapshot>,
 ) -> io::Result<SyncSender<GathererMessage>> {
     let (asking, asked) = sync_channel(COMMANDS);
-    std::thread::Builder::new()
-        .name("gather".into())
-        .spawn(move || Gatherer { served, seen, asked, watching: None, numbers: (0, 0) }.run())?;
+    std::thread::Builder::new().name("gather".into()).spawn(move || {
+        Gatherer { served, seen, asked, watching: None, numbers: Numbers::default() }.run()
+    })?;
     Ok(asking)
 }
 
@@ -104,8 +63,15 @@ struct Gatherer {
     seen: watch::Sender<Snapshot>,
     asked: Receiver<GathererMessage>,
     watching: Option<ConnectedServer>,
-    /// Versions of the newest graph and list of xruns.
-    numbers: (u64, u64),
+    numbers: Numbers,
+}
+
+/// Versions of the newest parts of a [`Snapshot`].
+#[derive(Debug, Default)]
+struct Numbers {
+    graph: u64,
+    streams: u64,
+    xruns: u64,
 }
 
 /// A server that is being followed.
@@ -115,6 +81,7 @@ struct ConnectedServer {
     metrics: Metrics,
     xruns: Xruns,
     graph: GraphFollower,
+    streams: StreamsFollower,
     is_first: bool,
 }
 
@@ -183,18 +150,7 @@ impl Gatherer {
     }
 
     fn execute(&mut self, command: Command) -> Result<(), Failure> {
-        let observer = self.server()?.follower.observer();
-        match command {
-            Command::Connect { source, destination } => observer.connect(&source, &destination)?,
-            Command::Disconnect { source, destination } => {
-                observer.disconnect(&source, &destination)?
-            }
-            Command::Roll { roll } => observer.roll_transport(roll)?,
-            Command::Locate { frame } => {
-                observer.locate_transport(&Position { frame, ..Position::default() })?;
-            }
-        }
-        Ok(())
+        command.execute(self.server()?.follower.observer())
     }
 
     fn metrics(&mut self) -> String {
@@ -220,6 +176,7 @@ impl ConnectedServer {
             metrics: Metrics::default(),
             xruns: Xruns::default(),
             graph: GraphFollower::default(),
+            streams: StreamsFollower::default(),
             is_first: true,
         })
     }
@@ -248,18 +205,22 @@ impl ConnectedServer {
         Ok(self.metrics.text(&status, observer.transport().state, browsers))
     }
 
-    fn poll(&mut self, mut seen: Snapshot, numbers: &mut (u64, u64)) -> Result<Snapshot, Error> {
+    fn poll(&mut self, mut seen: Snapshot, numbers: &mut Numbers) -> Result<Snapshot, Error> {
         let observer = self.follower.observer();
         let status = observer.status()?;
         let transport = observer.transport();
         if let Some(graph) = self.graph.poll(observer.registry()) {
-            numbers.0 += 1;
-            seen.graph = (numbers.0, event("graph", &graph::value(&graph)));
+            numbers.graph += 1;
+            seen.graph = (numbers.graph, event("graph", &graph::value(&graph)));
+        }
+        if let Some(view) = self.streams.poll(observer, Instant::now())? {
+            numbers.streams += 1;
+            seen.streams = (numbers.streams, event("streams", &streams::value(&view, &status)));
         }
         let is_first = std::mem::take(&mut self.is_first);
         if self.xruns.poll(observer, |verdict| self.metrics.judged(verdict))? || is_first {
-            numbers.1 += 1;
-            seen.xruns = (numbers.1, event("xruns", &self.xruns.value()));
+            numbers.xruns += 1;
+            seen.xruns = (numbers.xruns, event("xruns", &self.xruns.value()));
         }
         let columns = self.model.take_columns();
         let (latest, slowest) = self.model.take_cycles();
@@ -303,36 +264,6 @@ fn event(name: &str, data: &Value) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_parsed_strictly() {
-        let command = |text: &str| serde_json::from_str::<Command>(text).ok();
-        let (source, destination) = ("a:b".to_owned(), "c:d".to_owned());
-        assert_eq!(
-            command(r#"{"connect":{"source":"a:b","destination":"c:d"}}"#),
-            Some(Command::Connect { source, destination })
-        );
-        assert_eq!(
-            command(r#"{"locate":{"frame":48000}}"#),
-            Some(Command::Locate { frame: 48_000 })
-        );
-        for text in [
-            "",
-            "{}",
-            "[]",
-            "null",
-            r#""connect""#,
-            r#"{"connect":{}}"#,
-            r#"{"stop":{}}"#,
-            r#"{"roll":{"roll":1}}"#,
-            r#"{"roll":{"roll":true,"more":1}}"#,
-            r#"{"locate":{"frame":-1}}"#,
-            r#"{"locate":{"frame":4294967296}}"#,
-            r#"{"roll":{"roll":true},"locate":{"frame":1}}"#,
-        ] {
-            assert_eq!(command(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn no_name_ends_an_event() {

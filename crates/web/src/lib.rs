@@ -6,13 +6,15 @@
 //! (`serve`, `answer`): it speaks HTTP with all browsers. Between them pass the newest state, which
 //! a slow browser gets less often, and commands, whose queue is bounded. Saving and restoring may
 //! take long and run on a thread of their own, one at a time (`states`). `serve` and `peer` check
-//! connections, `access` checks permission for a request, `answer` checks the request itself, and
-//! `served` whether the page may act at the server.
+//! connections, `access` checks permission for a request, `answer` checks the request itself,
+//! `served` whether the page may act at the server; `commands` has the server carry out what
+//! browsers ask for.
 #![forbid(unsafe_code)]
 
 mod access;
 mod answer;
 mod assets;
+mod commands;
 mod gather;
 mod graph;
 mod metrics;
@@ -21,6 +23,7 @@ mod peer;
 mod serve;
 mod served;
 mod states;
+mod streams;
 mod xruns;
 
 pub use access::{Token, TokenError, is_allowed_at};

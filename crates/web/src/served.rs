@@ -7,7 +7,7 @@ use client::{Error, Observer};
 use observe::RecordingFollower;
 
 use crate::access::Token;
-use crate::gather::Failure;
+use crate::commands::Failure;
 
 /// A page without a token, and a server with a policy: the page would act for every program of the
 /// user, whatever the policy lets that do, with the permissions of its own process.

@@ -8,7 +8,7 @@ use observe::Unlisted;
 use state::State;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::gather::Failure;
+use crate::commands::Failure;
 use crate::served::Served;
 
 /// Limit of a state that a browser may send, in bytes: about 30000 connections. `consort restore`

@@ -11,7 +11,7 @@ use cli::UsageError;
 
 use crate::page::{ADDRESS, address, announce, listen, read_token};
 
-/// Show a server's cycles, graph and xruns to browsers, and its metrics to Prometheus
+/// Show a server's cycles, graph, streams and xruns to browsers, and its metrics to Prometheus
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort web                    # http://127.0.0.1:8048/
