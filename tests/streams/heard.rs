@@ -142,7 +142,7 @@ fn a_player_goes_on_with_another_driver_where_it_was_heard_last() {
     std::thread::sleep(Duration::from_secs(5));
     server.consort(&["driver", "timer", "--playback", "5"]).expect_success();
     await_playing(&server);
-    server.consort(&["driver", "timer", "--rate", "44100"]).expect_success();
+    server.consort(&["driver", "timer", "--playback", "2"]).expect_success();
     await_playing(&server);
     assert_eq!(streams(&server).len(), 1, "it is one stream");
     player.finish().expect_success();
