@@ -195,9 +195,18 @@ fn expect_setup(booted: &Booted) {
 fn expect_upgrade_while_it_plays(debian: &Debian, booted: &Booted, built: &[PathBuf]) {
     let metronome = booted.user_starts("exec jack_metro --bpm 300");
     await_program(booted, "metro");
+    let player = booted.user_starts("exec pacat --raw /dev/zero");
+    let await_player = || {
+        eventually("the player of PulseAudio plays", || {
+            booted.user("jack_lsp").stdout.contains("pacat:output_FL\n").then_some(())
+        });
+    };
+    await_player();
     let processes = || {
-        let server = "systemctl --user show --property MainPID consort.service";
-        (booted.user(server).stdout, booted.user("pgrep jack_metro").stdout)
+        let process =
+            |unit| booted.user(&format!("systemctl --user show --property MainPID {unit}")).stdout;
+        let programs = booted.user("pgrep jack_metro; pgrep pacat").stdout;
+        (process("consort.service"), (process("consort-pulse.service"), programs))
     };
     let before = processes();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -209,11 +218,16 @@ fn expect_upgrade_while_it_plays(debian: &Debian, booted: &Booted, built: &[Path
     let version = "dpkg-query --show --showformat '${Version}' consort";
     assert_eq!(booted.run(version).stdout, NEXT);
     await_program(booted, "metro");
+    await_player();
     let after = processes();
     assert_ne!(after.0, before.0, "another server runs");
-    assert_eq!(after.1, before.1, "the same program plays");
-    drop(metronome);
-    booted.user("pkill jack_metro; consort stop").expect_success();
+    assert_eq!(after.1, before.1, "the same programs play, of PulseAudio through the same process");
+    drop((metronome, player));
+    booted.user("pkill jack_metro; pkill pacat; consort stop").expect_success();
+    eventually("the front end ends with its server and its programs", || {
+        let state = booted.user("systemctl --user is-active consort-pulse.service").stdout;
+        (state == "inactive\n").then_some(())
+    });
 }
 
 /// The version that is upgraded to.

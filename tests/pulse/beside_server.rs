@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::server_gone::{FADE, TAKE, await_taken, compare_halves, noises, taken};
 use crate::{RATE_HZ, compare, path, ramps};
 
-fn options<'a>(further: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn options<'a>(further: &[&'a str]) -> Vec<&'a str> {
     [&["--driver", "timer", "--quantum", "1024"], further].concat()
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn await_front_end(server: &mut Server) -> u32 {
 }
 
 /// Runs a program that finds the front end where it would find PulseAudio.
-fn run(directory: &Path, program: &str, arguments: &[&str]) -> Finished {
+pub(crate) fn run(directory: &Path, program: &str, arguments: &[&str]) -> Finished {
     let mut command = command_in(directory, Path::new(program));
     for variable in ["PULSE_SERVER", "PULSE_SINK", "PULSE_LATENCY_MSEC", "PULSE_COOKIE"] {
         command.env_remove(variable);
@@ -89,7 +89,7 @@ fn a_front_end_that_is_killed_is_replaced_and_no_program_is_refused() {
 }
 
 /// A program that stays connected until it is ended.
-fn listener(server: &Server) -> Program {
+pub(crate) fn listener(server: &Server) -> Program {
     let mut command = command_in(server.directory(), Path::new("pactl"));
     command.arg("subscribe").env_remove("PULSE_SERVER");
     let mut listener = Program::start(command);
@@ -104,7 +104,7 @@ fn runs(process: u32) -> bool {
     Path::new(&format!("/proc/{process}")).exists()
 }
 
-fn await_no_process(process: u32) {
+pub(crate) fn await_no_process(process: u32) {
     eventually("it has ended", || (!runs(process)).then_some(()));
 }
 
@@ -114,7 +114,7 @@ fn stop(server: &mut Server) {
     eventually("the server has ended", || (!server.program().is_running()).then_some(()));
 }
 
-const LONG: [&str; 3] = ["--pulse", "--grace", "600000"];
+pub(crate) const LONG: [&str; 3] = ["--pulse", "--grace", "600000"];
 
 #[test]
 fn a_front_end_without_programs_ends_with_its_server_and_leaves_the_next_one_its_socket() {

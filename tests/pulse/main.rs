@@ -15,6 +15,7 @@ mod limits;
 mod memory;
 mod modules;
 mod network;
+mod other_release;
 mod pactl;
 mod pages;
 mod players;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::{Server, eventually};
+use harness::{OtherRelease, Server, eventually};
 
 use crate::scenario::Witness;
 
@@ -83,5 +83,22 @@ fn a_server_that_takes_no_client_back_says_why() {
         assert!(line.contains("does not take the client back") && line.contains(words), "{line}");
         witness.seen();
         assert!(!server.lsp(&[]).contains("witness:"));
+    }
+}
+
+#[test]
+fn a_server_of_another_release_takes_no_client_back_and_says_what_to_do() {
+    for (begin, words) in OtherRelease::WAYS {
+        let mut server = Server::timer(256);
+        let mut witness = Witness::start(&server, &["witness"]);
+        // It has no callback that gets the reason.
+        let mut metronome = server.spawn("jack_metro", &["-b", "120"]);
+        server.await_active("metro");
+        server.kill();
+        let _other = begin(&server);
+        let line = witness.await_line("shutdown");
+        assert!(line.contains(words) && line.contains("restart the older"), "{line}");
+        witness.seen();
+        eventually("its user reads it", || metronome.stderr().contains(words).then_some(()));
     }
 }

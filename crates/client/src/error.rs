@@ -123,6 +123,17 @@ impl Error {
     pub(crate) const OTHER_REPLY: Self =
         Self::Protocol("it answered with a reply of another request");
 
+    /// Returns whether the server is of another release than this program, so that each further
+    /// attempt of this process is refused as well. The next process of the program may be of that
+    /// release, if the program was started before an update.
+    #[must_use]
+    pub fn is_of_other_release(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused(RequestError::Version(_)) | Self::Hello(HelloError::Version(_))
+        )
+    }
+
     /// Returns whether a program that returns from a server that has gone may succeed when it tries
     /// again.
     pub(crate) fn may_pass(&self) -> bool {
@@ -136,5 +147,22 @@ impl Error {
                 | Self::Memory(_)
                 | Self::Refused(RequestError::Failed(_))
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_about_versions_alone_mean_another_release() {
+        let version = || RequestError::Version("memory layout 8, this server 9".into());
+        let others = [Error::Refused(version()), Error::Hello(HelloError::Version(9))];
+        assert!(others.iter().all(Error::is_of_other_release));
+        assert!(!others.iter().any(Error::may_pass));
+        let refused = Error::Refused(RequestError::Failed("no memory".into()));
+        for error in [refused, Error::ServerGone, Error::Timeout { seconds: 5 }] {
+            assert!(!error.is_of_other_release(), "{error}");
+        }
     }
 }

@@ -23,6 +23,9 @@ pub(crate) enum ServiceEvent {
     Graph(GraphSignal),
     /// Saving a session has begun or ended: see [`State::saving`].
     Session(u32, String),
+    /// The server is of another release, for this reason: the next call has the bus start a
+    /// service that may be of that one.
+    OtherRelease(String),
     /// The service is to end.
     Exit,
 }
@@ -230,13 +233,18 @@ impl State {
             events.extend(self.graph.update(Graph::default()).into_iter().map(ServiceEvent::Graph));
             events.push(ServiceEvent::Stopped);
         }
-        if self.server.is_none()
-            && let Ok(server) = Observer::open(Some(&name))
-            && !server.engine().has_stopped()
-        {
-            self.forgotten_xruns = 0;
-            self.server = Some(server);
-            events.push(ServiceEvent::Started);
+        if self.server.is_none() {
+            match Observer::open(Some(&name)) {
+                Ok(server) if !server.engine().has_stopped() => {
+                    self.forgotten_xruns = 0;
+                    self.server = Some(server);
+                    events.push(ServiceEvent::Started);
+                }
+                Err(error) if error.is_of_other_release() => {
+                    events.push(ServiceEvent::OtherRelease(error.to_string()));
+                }
+                _ => {}
+            }
         }
         if let Some(server) = &self.server
             && let Some(graph) = self.follower.poll(server.registry())

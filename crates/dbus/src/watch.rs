@@ -19,7 +19,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// One of this many polls also asks whether the server still answers.
 const THOROUGH: u32 = 10;
 
-/// Serves until `Exit` is called, a signal ends the service, or the bus is gone. Then stops the
+/// Serves until `Exit` is called, a signal ends the service, the bus is gone, or the server is of
+/// another release. Then stops the
 /// server if the service has started it, and answers the calls that are under way.
 pub(crate) fn until_the_end(
     service: &Service,
@@ -46,6 +47,10 @@ pub(crate) fn until_the_end(
 fn send_all(connection: &Connection, events: &Receiver<ServiceEvent>) -> bool {
     let mut next = events.recv_timeout(POLL).ok();
     while let Some(event) = next {
+        if let ServiceEvent::OtherRelease(reason) = &event {
+            eprintln!("consort: the D-Bus service ends: {reason}");
+            return false;
+        }
         if event == ServiceEvent::Exit || send(connection, event).is_err() {
             return false;
         }
@@ -65,7 +70,7 @@ fn send(connection: &Connection, event: ServiceEvent) -> zbus::Result<()> {
                 SessionManager::state_changed(emitter, kind, &target).await
             }
             ServiceEvent::Graph(signal) => send_of_graph(emitter, signal).await,
-            ServiceEvent::Exit => Ok(()),
+            ServiceEvent::OtherRelease(_) | ServiceEvent::Exit => Ok(()),
         }
     })
 }

@@ -109,7 +109,13 @@ impl Hooks {
             let reason = c_text(&shutdown.reason);
             // SAFETY: the program's callback, called as `jack_on_info_shutdown` promises.
             unsafe { callback(SERVER_GONE, reason.as_ptr(), context.pointer()) };
-        } else if let Some((callback, context)) = plain {
+            return;
+        }
+        // The program cannot say why; its user may have to do something.
+        if !shutdown.orderly {
+            messages::error(format_args!("{}", shutdown.reason));
+        }
+        if let Some((callback, context)) = plain {
             // SAFETY: the program's callback, called as `jack_on_shutdown` promises.
             unsafe { callback(context.pointer()) };
         }

@@ -10,6 +10,11 @@ pub const PROTOCOL_VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"consort\0";
 
+/// What to do about a program and a server that are not of one release, after an error that names
+/// both versions.
+pub const OTHER_RELEASE: &str = "restart the older of the two; if both are new, install consort \
+                                 and libjack.so.0 of one release";
+
 /// The first message of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -102,7 +107,8 @@ pub enum HelloError {
     Foreign,
     /// The packet has another version of the protocol.
     #[error(
-        "the other side speaks version {0} of the protocol, this one version {PROTOCOL_VERSION}: install the server and libjack.so.0 of one release"
+        "the other side speaks version {0} of the protocol, this one version {PROTOCOL_VERSION}: \
+         {OTHER_RELEASE}"
     )]
     Version(u32),
     /// The packet has the right version, but cannot be decoded.

@@ -11,7 +11,7 @@ use sys::signals::TerminationSignals;
 use crate::cookie_file::CookieFile;
 use crate::front_end::{Admission, Cookie};
 use crate::service::{
-    Entrance, Keeper, Listener, NetworkListener, ServerDevices, Service, address,
+    Entrance, Keeper, Listener, NetworkListener, ServerDevices, Service, WithoutServer, address,
 };
 
 /// Let programs of PulseAudio play and record
@@ -31,8 +31,9 @@ Files, of the server 'default' (of another one: desktop-NAME):
   ~/.config/consort/desktop.rules      how they begin instead, such as: volume=50% name=Firefox
 
 Exit codes:
-  0  ended by SIGHUP, SIGINT or SIGTERM
-  1  it cannot listen there, or has no cookie for programs over TCP
+  0  ended by SIGHUP, SIGINT or SIGTERM; or started by systemd, with no server and no program left
+  1  it cannot listen there, or has no cookie for programs over TCP; or the server that follows is
+     of another release
   3  no server of that name is running")]
 pub struct Pulse {
     /// The socket to listen on [default: the one for which systemd started it, or
@@ -74,10 +75,13 @@ impl Pulse {
         let signals = TerminationSignals::block().context("cannot wait for signals")?;
         let devices = ServerDevices::connect(server)?;
         let cookie = self.cookie()?;
-        let local = match (inherited, &self.socket) {
-            (Some(socket), _) => socket,
-            (None, None) => Listener::adopt()?.map_or_else(|| Listener::bind(None), Ok)?,
-            (None, path) => Listener::bind(path.as_deref())?,
+        let (local, without_server) = match (inherited, &self.socket) {
+            (Some(socket), _) => (socket, WithoutServer::EndsUnlessAwaited),
+            (None, Some(path)) => (Listener::bind(Some(path))?, WithoutServer::Stays),
+            (None, None) => match Listener::adopt()? {
+                Some(socket) => (socket, WithoutServer::EndsIfUnused),
+                None => (Listener::bind(None)?, WithoutServer::Stays),
+            },
         };
         let network = self.tcp.map(NetworkListener::bind).transpose()?;
         if let Some(network) = &network {
@@ -86,10 +90,8 @@ impl Pulse {
         }
         let admission = Admission { cookie, is_open_to_network: self.anonymous };
         let entrance = Entrance { local, network, admission };
-        let mut service = Service::new(devices, entrance, signals, Keeper::of_user(server))?;
-        if self.of_server {
-            service.end_without_server();
-        }
+        let keeper = Keeper::of_user(server);
+        let service = Service::new(devices, entrance, signals, keeper, without_server)?;
         // It runs as long as the session, and little of what has started it.
         sys::memory::release_startup_memory();
         service.run()?;

@@ -17,6 +17,7 @@ mod socket;
 use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::Accounts;
+use anyhow::Context;
 pub(crate) use keeper::Keeper;
 use link::{Link, State};
 use link_processes::LinkNews;
@@ -61,6 +62,19 @@ pub(crate) struct Entrance {
     pub admission: Admission,
 }
 
+/// What the front end does without a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WithoutServer {
+    /// It stays until a signal.
+    Stays,
+    /// It ends if no program is connected: a service manager keeps its socket, and starts the next
+    /// one with the next program.
+    EndsIfUnused,
+    /// It ends if nobody waits for the next server: at once if no program is connected, or else
+    /// when the grace period is over.
+    EndsUnlessAwaited,
+}
+
 /// The front end's process.
 #[derive(Debug)]
 pub(crate) struct Service {
@@ -76,8 +90,7 @@ pub(crate) struct Service {
     retry: Retry,
     keeper: Keeper,
     disposal: Disposal,
-    /// It ends when there is no server and nothing waits for the next one.
-    ends_without_server: bool,
+    without_server: WithoutServer,
 }
 
 impl Service {
@@ -90,6 +103,7 @@ impl Service {
         entrance: Entrance,
         signals: TerminationSignals,
         mut keeper: Keeper,
+        without_server: WithoutServer,
     ) -> anyhow::Result<Self> {
         // Each program takes a descriptor, and each stream some.
         let _ = sys::process::raise_file_limit();
@@ -120,22 +134,16 @@ impl Service {
             retry,
             keeper,
             disposal,
-            ends_without_server: false,
+            without_server,
         };
         service.watch_server()?;
         Ok(service)
     }
 
-    /// Has it end when there is no server: at once if no program is connected, or else when the
-    /// grace period is over.
-    pub fn end_without_server(&mut self) {
-        self.ends_without_server = true;
-    }
-
-    /// Serves until a signal, or until there is [no server](Self::end_without_server).
+    /// Serves until a signal, or until there is [no server](WithoutServer).
     ///
     /// # Errors
-    /// The kernel's, of waiting for events.
+    /// The kernel's, of waiting for events; the server that follows is of another release.
     pub fn run(mut self) -> anyhow::Result<()> {
         let ended = self.serve();
         self.keep(now_ns());
@@ -183,9 +191,15 @@ impl Service {
             self.carry_out();
             self.keep(now_ns);
             self.disposal.step(now_ns);
-            let is_needless = self.front_end.has_waited_in_vain()
-                || (self.links.is_empty() && self.front_end.has_no_server());
-            if self.ends_without_server && is_needless {
+            let is_unused = self.links.is_empty() && self.front_end.has_no_server();
+            let ends = match self.without_server {
+                WithoutServer::Stays => false,
+                WithoutServer::EndsIfUnused => is_unused,
+                WithoutServer::EndsUnlessAwaited => {
+                    is_unused || self.front_end.has_waited_in_vain()
+                }
+            };
+            if ends {
                 return Ok(());
             }
         }
@@ -399,12 +413,22 @@ impl Service {
     }
 
     /// Looks once for a server, in bounded time: one that is there may take a second to answer.
+    ///
+    /// # Errors
+    /// It is of another release, or those of [`watch_server`](Self::watch_server).
     fn look_for_server(&mut self, now_ns: u64) -> anyhow::Result<()> {
         match self.front_end.devices_mut().reconnect() {
             Ok(()) => {
                 self.retry.found(now_ns);
                 self.watch_server()?;
                 self.front_end.server_found(now_ns);
+            }
+            // This process stays what it is. The next one may be of the server's release.
+            Err(error) if error.is_of_other_release() => {
+                return Err(error).context(
+                    "the server that follows is of another release than this front end, which \
+                     ends: its programs have to connect to the next one",
+                );
             }
             Err(error) => {
                 let listens = !matches!(error, client::Error::NoServer { .. });

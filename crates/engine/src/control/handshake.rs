@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use proto::hello::{Hello, Role, Welcome, decode_first};
+use proto::hello::{Hello, OTHER_RELEASE, Role, Welcome, decode_first};
 use proto::request::RequestError;
 use rt::shm::LAYOUT_VERSION;
 use sys::socket::Connection;
@@ -20,7 +20,7 @@ impl Control {
         };
         if hello.layout != LAYOUT_VERSION {
             let reason = format!(
-                "the program's libjack.so.0 uses memory layout {}, this server {LAYOUT_VERSION}: install both from one release",
+                "the program uses memory layout {}, this server {LAYOUT_VERSION}: {OTHER_RELEASE}",
                 hello.layout
             );
             return self.send_away(peer, RequestError::Version(reason));
