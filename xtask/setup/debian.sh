@@ -72,9 +72,11 @@ for package in $packages; do
     status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
     [ "$status" = installed ] || missing="$missing $package"
 done
-# The standard library for 32 bits, where rustup is what has installed Rust.
-! command -v rustup >/dev/null || rustup target add i686-unknown-linux-gnu >/dev/null 2>&1 ||
-    echo "setup/debian.sh: without the target i686-unknown-linux-gnu, one test is not run" >&2
+# The standard library for 32 bits, and that for aarch64, where rustup is what has installed Rust.
+for target in i686-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+    ! command -v rustup >/dev/null || rustup target add $target >/dev/null 2>&1 ||
+        echo "setup/debian.sh: without the target $target, something is not run" >&2
+done
 vm_run="$(dirname "$0")/../../tools/vm-run"
 if [ -z "$missing" ]; then
     # The virtual machine's kernel; nothing to do if it is there. Needs root, as the machine does.

@@ -17,6 +17,7 @@ mod release;
 mod sanitize;
 mod soak;
 mod tarball;
+mod targets;
 mod test;
 mod times;
 mod width;
@@ -55,6 +56,8 @@ Tasks:
                            a stream that must not lose a sample, next to clients that come, fault and go
   soak --faults            each fault and each restart in all modes of the server
   tarball [--out DIR]      pack consort with an install script, for systems without packages
+  targets                  check that the libraries compile for i686 and aarch64, where the compiler
+                           has these targets
   width                    check that comments and documents are wrapped
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
@@ -86,6 +89,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         }
         Some(("soak", arguments)) => soak::run(arguments)?,
         Some(("tarball", arguments)) => tarball::run(arguments)?,
+        Some(("targets", [])) => targets::run()?,
         Some(("test", arguments)) => test::run(arguments)?,
         Some(("test-devices", [])) => test::devices()?,
         Some(("width", [])) => width::run()?,

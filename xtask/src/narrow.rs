@@ -15,9 +15,13 @@ pub(crate) const LINKER: (&str, &str) =
 
 /// Whether this machine can build for it: it needs the target's standard library, and the linker.
 pub(crate) fn is_available() -> bool {
+    has_target(TARGET) && Command::new(LINKER.1).arg("--version").output().is_ok()
+}
+
+/// Whether the compiler has the standard library of a target.
+pub(crate) fn has_target(target: &str) -> bool {
     let output =
-        Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
     let libraries = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     libraries.is_ok_and(|directory| Path::new(&directory).is_dir())
-        && Command::new(LINKER.1).arg("--version").output().is_ok()
 }

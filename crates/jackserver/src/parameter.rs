@@ -51,7 +51,7 @@ impl Parameter {
 
     /// Returns its option's letter, for C. All letters of the table are ASCII.
     pub fn id(&self) -> c_char {
-        u8::try_from(self.letter()).unwrap_or_default().cast_signed()
+        c_char::from_ne_bytes([u8::try_from(self.letter()).unwrap_or_default()])
     }
 
     /// Returns the value that was set, if any.
