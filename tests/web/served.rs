@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use harness::{Counts, Program, Server, binary, eventually, in_three_attempts};
 
+use tempfile::TempDir;
+
 use crate::http::get;
 
 /// The address of the page that a program has announced.
@@ -14,7 +16,23 @@ pub(crate) fn address_in(stderr: &str) -> Option<SocketAddr> {
 
 /// A server with a page at a port of its own.
 pub(crate) fn served(options: &[&str]) -> (Server, SocketAddr) {
-    let mut server = Server::start(&[options, &["--web", "127.0.0.1:0"]].concat());
+    announced(Server::start(&with_page(options)))
+}
+
+/// The same, of a null device whose sound is [recorded](Server::recorded) from the first stream on.
+pub(crate) fn served_and_recorded(options: &[&str]) -> (Server, SocketAddr) {
+    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let file = directory.path().join("recorded.wav");
+    announced(Server::start_with(directory, &with_page(options), |command| {
+        command.env("CONSORT_RECORD_NULL_DEVICE", file);
+    }))
+}
+
+fn with_page<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    [options, &["--web", "127.0.0.1:0"]].concat()
+}
+
+fn announced(mut server: Server) -> (Server, SocketAddr) {
     let address = address_in(server.program().stderr()).expect("the page is announced");
     (server, address)
 }

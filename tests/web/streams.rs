@@ -1,10 +1,12 @@
 //! What the page shows of devices and streams, and how it controls them.
 
+use std::time::Duration;
+
 use harness::{Program, Server, Sound, binary, copy_program, eventually};
 use serde_json::{Value, json};
 
 use crate::http::{Events, ask, order};
-use crate::served::{address_in, served};
+use crate::served::{address_in, served, served_and_recorded};
 
 const RATE_HZ: u32 = 48_000;
 const SECRET: &str = "0123456789abcdef0123";
@@ -70,6 +72,30 @@ fn the_page_sets_the_volume_of_a_stream_and_of_a_device() {
         [&stream["volume"], &stream["muted"], &device["volume"], &device["muted"]]
             == [&json!(0.5), &json!(true), &json!(0.25), &json!(false)]
     });
+}
+
+#[test]
+fn a_volume_that_the_page_sets_is_heard() {
+    let (server, address) = served_and_recorded(&["--driver", "timer", "--quantum", "1024"]);
+    let player = play(&server, &[]);
+    await_playing(&mut Events::of(address));
+    // What is heard lasts a while each time.
+    let hear = || std::thread::sleep(Duration::from_millis(300));
+    hear();
+    for of in [json!({ "stream": 1 }), json!({ "device": "system" })] {
+        let command = json!({ "volume": { "of": of, "factor": 0.5 } });
+        assert_eq!(order(address, &command).status, 200);
+        hear();
+    }
+    player.terminate();
+    eventually("the stream has ended", || stream(&server).is_null().then_some(()));
+    let recorded = server.recorded();
+    let levels = recorded.channels[0].chunk_by(|one, other| one == other);
+    let lasting = levels.filter(|level| level[0] != 0.0 && level.len() >= 480);
+    let mut lasting: Vec<f32> = lasting.map(|level| level[0]).collect();
+    // A busy machine may interrupt one of them.
+    lasting.dedup();
+    assert_eq!(lasting, [0.25, 0.125, 0.0625]);
 }
 
 #[test]
