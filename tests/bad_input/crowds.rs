@@ -1,5 +1,7 @@
 //! Programs that are too many, too fast, or do not read.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use harness::{Server, eventually};
 use proto::encode;
 use proto::hello::{Hello, Role, Welcome, encode_first};
@@ -81,8 +83,16 @@ fn cpu_ticks(server: &mut Server) -> u64 {
     numbers.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
+/// One server with few descriptors at a time: what another test has in flight counts for it.
+static FEW_DESCRIPTORS: Mutex<()> = Mutex::new(());
+
+/// Waits until no other test limits a server's descriptors.
+pub(crate) fn alone_with_few_descriptors() -> MutexGuard<'static, ()> {
+    FEW_DESCRIPTORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Sets the soft limit of another process; returns the previous one.
-fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
+pub(crate) fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
     let path =
         format!("/proc/{}/limits", process.map_or(0, |process| process.as_raw_nonzero().get()));
     let limits = std::fs::read_to_string(path).expect("a process of this user");
@@ -95,6 +105,7 @@ fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
 
 #[test]
 fn a_server_without_a_descriptor_left_recovers() {
+    let _alone = alone_with_few_descriptors();
     let mut server = server();
     with_bystanders(&mut server, |server| {
         let mut before = Wire::observer(server);

@@ -10,6 +10,7 @@ mod directories;
 mod first_packets;
 mod groups;
 mod handles;
+mod in_flight;
 mod limits;
 mod memory;
 mod other_users;

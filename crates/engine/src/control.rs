@@ -50,6 +50,7 @@ mod supervision;
 mod ticket;
 mod transition;
 mod transport;
+mod unsent;
 
 use std::sync::Arc;
 
@@ -185,8 +186,9 @@ impl Control {
     /// 6. The plan, after everything that may need one.
     /// 7. Requests that wait for a plan are answered after it is built: withdrawing the plan before
     ///    may have found that it is in force.
-    /// 8. Peers that said nothing are closed, and new clients admitted, after the answers to those
-    ///    that are there. A plan that they need is not due before the next round anyway.
+    /// 8. Packets that the kernel refused are tried again, peers that said nothing are closed, and
+    ///    new clients admitted, after the answers to those that are there. A plan that they need is
+    ///    not due before the next round anyway.
     /// 9. Events are sent, after every step that may have added some.
     /// 10. The state file, after every step that may have changed the model.
     fn settle(&mut self) {
@@ -199,6 +201,7 @@ impl Control {
         self.step_latencies();
         self.publish_plan();
         self.answer_pending();
+        self.retry_unsent();
         self.close_silent_peers();
         self.admit_waiting_clients();
         self.peers.resume_listening(&self.poller, now_ns());
@@ -245,7 +248,9 @@ impl Control {
         let tick_ns = self.tick_ns().map(|tick_ns| self.polled_ns + tick_ns);
         let pause_ns = self.settings.pause_until_ns();
         let call_ns = self.next_call_ns();
-        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns, call_ns];
+        let unsent_ns = self.unsent_due_ns();
+        let due_ns =
+            [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns, call_ns, unsent_ns];
         due_ns.into_iter().flatten().min()
     }
 

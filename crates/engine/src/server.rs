@@ -213,9 +213,9 @@ fn start(
         signals,
         shared: Arc::clone(&shared),
         memory: SharedMemory {
-            engine: engine_fd,
-            registry: registry_segment.into_fd(),
-            recording: recording_fd,
+            engine: engine_fd.into(),
+            registry: registry_segment.into_fd().into(),
+            recording: recording_fd.into(),
         },
         registry: Mirror::new(registry),
         model,

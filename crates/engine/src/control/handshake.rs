@@ -1,6 +1,6 @@
 //! The first packet of a peer: what it wants to be, and what it receives.
 
-use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use proto::hello::{Hello, OTHER_RELEASE, Role, Welcome, decode_first};
 use proto::request::RequestError;
@@ -48,15 +48,15 @@ impl Control {
     }
 
     pub(super) fn send_away(&mut self, peer: u64, error: RequestError) {
-        self.peers.welcome(peer, &Welcome::Refused(error), &[]);
+        self.peers.refuse_welcome(peer, error);
         self.close_peer(peer);
     }
 
     fn welcome_observer(&mut self, peer: u64) -> Result<(), RequestError> {
         self.peers.set_state(peer, PeerState::Observer);
         let SharedMemory { engine, registry, recording } = &self.peers.memory;
-        let memory = [engine.as_fd(), registry.as_fd(), recording.as_fd()];
-        if self.peers.welcome(peer, &Welcome::Observer, &memory) {
+        let memory = [engine, registry, recording].map(Arc::clone);
+        if self.peers.welcome(peer, &Welcome::Observer, memory.into()) {
             return Ok(());
         }
         Err(RequestError::Failed("the program does not read its socket".into()))
@@ -119,8 +119,9 @@ impl Control {
         self.registry.note_process(client, process.unwrap_or(0));
         // Sent last: by then the registry holds everything that the packet names.
         let SharedMemory { engine, registry, .. } = &self.peers.memory;
-        let memory = [engine, registry, &*assignments, &own, &signals, &theirs.into()];
-        if !self.peers.welcome(peer, &welcome, &memory.map(AsFd::as_fd)) {
+        let [engine, registry] = [engine, registry].map(Arc::clone);
+        let memory = vec![engine, registry, assignments, own, signals, Arc::new(theirs.into())];
+        if !self.peers.welcome(peer, &welcome, memory) {
             self.close_peer(peer);
         }
         Ok(())

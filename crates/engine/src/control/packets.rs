@@ -11,6 +11,7 @@ use sys::poll::Event as Ready;
 use sys::socket::SocketError;
 
 use super::Control;
+use super::pace::TICK_NS;
 use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURN_NS, TURNS_IN_A_ROW};
 use super::ticket::Ticket;
 use sys::disposal::Foreign;
@@ -26,6 +27,20 @@ impl Control {
                 self.close_peer(peer);
             }
         }
+    }
+
+    /// Tries again to send memory that the kernel has refused to carry.
+    pub(super) fn retry_unsent(&mut self) {
+        for peer in self.peers.retry_unsent() {
+            self.close_peer(peer);
+        }
+    }
+
+    /// When memory and events that the kernel has refused to carry are tried again.
+    pub(super) fn unsent_due_ns(&self) -> Option<u64> {
+        let holds_events = self.clients.slots.values().any(|slot| slot.outbox.can_flush());
+        let events_ns = holds_events.then(|| now_ns() + TICK_NS);
+        [self.peers.unsent_due_ns(), events_ns].into_iter().flatten().min()
     }
 
     /// Closes peers that have said nothing for too long.

@@ -2,11 +2,13 @@
 //! answers that they wait for.
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use proto::encode;
 use proto::hello::{Welcome, encode_first};
 use proto::request::{Numbered, Reply, RequestError};
+use sys::clock::now_ns;
 use sys::poll::{Interest, Poller};
 use sys::process::PidFd;
 use sys::socket::{Connection, SocketError};
@@ -16,6 +18,7 @@ use super::FIRST_PEER;
 use super::listeners::Listeners;
 use super::permissions::permissions_of;
 use super::ticket::{PendingReplies, Ticket};
+use super::unsent::{MemoryPacket, UnsentPackets};
 use crate::outbox::{FlushOutcome, Outbox};
 use crate::policy::{Permissions, Policy};
 use crate::programs::{ProgramId, Programs};
@@ -70,11 +73,11 @@ pub(super) struct NewClient {
 #[derive(Debug)]
 pub struct SharedMemory {
     /// The engine segment.
-    pub engine: OwnedFd,
+    pub engine: Arc<OwnedFd>,
     /// The registry.
-    pub registry: OwnedFd,
+    pub registry: Arc<OwnedFd>,
     /// The recording; for observers.
-    pub recording: OwnedFd,
+    pub recording: Arc<OwnedFd>,
 }
 
 /// The peers, by serial number, and the sockets that they connect to.
@@ -95,6 +98,8 @@ pub(super) struct Peers {
     pub(super) waiting: Vec<NewClient>,
     /// Requests that are answered later.
     pub(super) pending: PendingReplies,
+    /// Packets with memory that the kernel has refused to carry.
+    unsent: UnsentPackets,
 }
 
 /// A peer that says nothing is closed after this.
@@ -149,6 +154,7 @@ impl Peers {
             paused_until_ns: None,
             waiting: Vec::new(),
             pending: PendingReplies::default(),
+            unsent: UnsentPackets::default(),
         }
     }
 
@@ -358,32 +364,67 @@ impl Peers {
         Some(ReceivedPacket { length: received, descriptors: foreign.collect() })
     }
 
-    /// Sends the first packet. Returns false if the peer does not take it.
+    /// Sends the first packet, as soon as the kernel carries it. Returns false if the peer does not
+    /// take it.
     pub(super) fn welcome(
-        &self,
+        &mut self,
         serial: u64,
         welcome: &Welcome,
-        memory: &[std::os::fd::BorrowedFd<'_>],
+        memory: Vec<Arc<OwnedFd>>,
     ) -> bool {
-        let Some(socket) = self.socket(serial) else { return true };
-        socket.try_send(&encode_first(welcome), memory).is_ok()
+        let refusal = encode_first(&Welcome::Refused(no_descriptors()));
+        self.send_memory(MemoryPacket {
+            peer: serial,
+            packet: encode_first(welcome),
+            memory,
+            refusal,
+        })
+    }
+
+    /// Sends a peer its first packet, which is a refusal.
+    pub(super) fn refuse_welcome(&self, serial: u64, error: RequestError) {
+        if let Some(socket) = self.socket(serial) {
+            // The end of the connection follows.
+            let _ = socket.try_send(&encode_first(&Welcome::Refused(error)), &[]);
+        }
+    }
+
+    fn send_memory(&mut self, packet: MemoryPacket) -> bool {
+        let peers = &self.peers;
+        self.unsent
+            .send(packet, now_ns(), |peer, packet, memory| send_to(peers, peer, packet, memory))
+    }
+
+    /// Tries again what the kernel has refused to carry. Returns the peers that are to be closed.
+    pub(super) fn retry_unsent(&mut self) -> Vec<u64> {
+        let peers = &self.peers;
+        self.unsent.retry(now_ns(), |peer, packet, memory| send_to(peers, peer, packet, memory))
+    }
+
+    /// When that is due.
+    pub(super) fn unsent_due_ns(&self) -> Option<u64> {
+        self.unsent.due_ns()
     }
 
     /// Answers a request. Returns false if the peer does not take its answers.
     pub(super) fn reply(&self, ticket: Ticket, reply: Reply) -> bool {
-        self.reply_with(ticket, reply, &[])
-    }
-
-    /// Answers a request, with descriptors. Returns false if the peer does not take its answers.
-    pub(super) fn reply_with(
-        &self,
-        ticket: Ticket,
-        reply: Reply,
-        memory: &[std::os::fd::BorrowedFd<'_>],
-    ) -> bool {
         let Ticket { peer, number } = ticket;
         let Some(socket) = self.socket(peer) else { return true };
-        socket.try_send(&encode(&Numbered { number, message: reply }), memory).is_ok()
+        socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
+    }
+
+    /// Answers a request, with descriptors, as soon as the kernel carries them. Returns false if
+    /// the peer does not take its answers.
+    pub(super) fn reply_with(
+        &mut self,
+        ticket: Ticket,
+        reply: Reply,
+        memory: Vec<Arc<OwnedFd>>,
+    ) -> bool {
+        let Ticket { peer, number } = ticket;
+        let refusal = encode(&Numbered { number, message: Reply::Error(no_descriptors()) });
+        let packet = encode(&Numbered { number, message: reply });
+        self.send_memory(MemoryPacket { peer, packet, memory, refusal })
     }
 
     fn socket(&self, serial: u64) -> Option<&Connection> {
@@ -401,8 +442,7 @@ impl Peers {
     ) -> bool {
         let events = self.peers.get(&serial).and_then(|peer| peer.events.as_ref());
         let Some(events) = events.and_then(Foreign::get) else { return false };
-        let send =
-            |packet: &[u8], memory: &[std::os::fd::BorrowedFd<'_>]| events.try_send(packet, memory);
+        let send = |packet: &[u8], memory: &[BorrowedFd<'_>]| events.try_send(packet, memory);
         let interest = match outbox.flush(send) {
             FlushOutcome::All | FlushOutcome::Later if was_full => Interest::Readable,
             FlushOutcome::Waiting if !was_full => Interest::ReadableOrWritable,
@@ -426,7 +466,24 @@ impl Peers {
         }
         peer.process.iter().for_each(|process| drop(poller.remove(process)));
         self.pending.forget(serial);
+        self.unsent.forget(serial);
         self.programs.went(peer.program);
         Some(peer.state)
     }
+}
+
+fn send_to(
+    peers: &HashMap<u64, Peer>,
+    serial: u64,
+    packet: &[u8],
+    memory: &[BorrowedFd<'_>],
+) -> Result<(), SocketError> {
+    let socket = peers.get(&serial).and_then(|peer| peer.socket.get());
+    socket.map_or(Ok(()), |socket| socket.try_send(packet, memory))
+}
+
+fn no_descriptors() -> RequestError {
+    let reason = "the kernel carries no more descriptors of the server's user: some program sends \
+                  many and receives none";
+    RequestError::Failed(reason.into())
 }

@@ -1,6 +1,7 @@
 //! The packets about streams, and what follows from them.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use proto::limits::{MAX_STREAM_POSITION, STREAMS};
 use proto::request::{Reply, RequestError};
@@ -140,8 +141,8 @@ impl Control {
                     self.publisher.need(now_ns());
                 }
                 let reply = Reply::Stream(StreamReply::Begun);
-                let memory: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
-                if !self.peers.reply_with(ticket, reply, &memory) {
+                let memory = memory.into_iter().map(Arc::new).collect();
+                if !self.peers.reply_with(ticket, reply, memory) {
                     self.close_peer(peer);
                 }
             }

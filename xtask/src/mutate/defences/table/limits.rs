@@ -93,6 +93,18 @@ pub(super) const LIMITS: &[Defence] = &[
         "bad_input",
         "crowds::a_program_that_floods_the_server_and_reads_nothing_is_closed",
     ),
+    unit(
+        "unsent.not_tried_again",
+        Replace("true", "false"),
+        ENGINE,
+        "control::unsent::tests::a_packet_that_the_kernel_refuses_is_sent_once_when_it_does_not",
+    ),
+    unit(
+        "unsent.tried_for_ever",
+        Replace("now_ns < *until_ns", "true"),
+        ENGINE,
+        "control::unsent::tests::a_peer_that_has_waited_too_long_gets_the_reason_and_is_closed",
+    ),
     process(
         "overdue.silent_peers_stay",
         Replace("deadline_ns < now_ns", "deadline_ns < now_ns && false"),
