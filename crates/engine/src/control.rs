@@ -10,6 +10,7 @@
 //! | [`Mirror`] | the shared registry, which is the model as programs see it |
 //! | [`Peers`] | sockets, what each peer is and may do, the answers it waits for |
 //! | [`Quotas`] | what one program may have of what all share |
+//! | [`Turns`] | what each program has had of this thread's time |
 //! | [`Clients`] | the memory shared with each client, and what clients have mapped |
 //! | [`PlanPublisher`] | plans: needed, published, in force, running; where clients are placed |
 //! | [`Notifications`] | what clients are to be notified of, in order |
@@ -50,6 +51,7 @@ mod supervision;
 mod ticket;
 mod transition;
 mod transport;
+mod turns;
 mod unsent;
 
 use std::sync::Arc;
@@ -62,6 +64,7 @@ use crate::config::Config;
 use crate::cycle_thread::CycleShared;
 use crate::model::Model;
 use crate::platform::Platform;
+use crate::programs::ProgramId;
 use crate::registry::Mirror;
 
 use clients::Clients;
@@ -82,6 +85,7 @@ use streams::Streams;
 pub use streams::stream_rings;
 use supervision::Supervisor;
 use transition::CycleSettings;
+use turns::Turns;
 
 /// The control thread: an event loop over the owners of the server's state.
 pub struct Control {
@@ -94,6 +98,8 @@ pub struct Control {
     registry: Mirror,
     peers: Peers,
     quotas: Quotas,
+    /// How much of this round each program has had.
+    turns: Turns<ProgramId>,
     /// Buffer for a packet that is being received.
     packet: Vec<u8>,
     clients: Clients,
@@ -143,6 +149,7 @@ impl Control {
             if !events.is_empty() {
                 self.last_event_ns = now_ns();
             }
+            self.turns.begin_round(&mut events);
             events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();

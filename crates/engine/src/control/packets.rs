@@ -12,18 +12,21 @@ use sys::socket::SocketError;
 
 use super::Control;
 use super::pace::TICK_NS;
-use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURN_NS, TURNS_IN_A_ROW};
+use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURNS_IN_A_ROW};
 use super::ticket::Ticket;
+use super::turns::Turn;
 use sys::disposal::Foreign;
 
 impl Control {
     pub(super) fn handle_peer(&mut self, event: &Ready) {
         match PeerSocket::of_token(event.token) {
-            PeerSocket::Requests(peer) => self.receive_packets(peer),
+            PeerSocket::Requests(peer) => {
+                self.in_turn(peer, TURNS_IN_A_ROW, |control, turn| control.receive_in(peer, turn));
+            }
             PeerSocket::Events(peer) => self.handle_event_socket(peer, event.writable),
             PeerSocket::Process(peer) => {
                 // What it sent before its end still counts.
-                self.receive_packets(peer);
+                self.receive_in(peer, Turn::due(TURNS_IN_A_ROW, now_ns()));
                 self.close_peer(peer);
             }
         }
@@ -47,26 +50,31 @@ impl Control {
     pub(super) fn close_silent_peers(&mut self) {
         for peer in self.peers.overdue(now_ns()) {
             // Its first packet may wait here, because the server was late itself.
-            self.receive_packets(peer);
+            self.receive_in(peer, Turn::due(1, now_ns()));
             if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
                 self.close_peer(peer);
             }
         }
     }
 
-    fn receive_packets(&mut self, peer: u64) {
+    /// Handles packets of a socket in its program's part of this round. What is left is reported
+    /// again by the poller.
+    fn in_turn(&mut self, peer: u64, packets: usize, handle: impl FnOnce(&mut Self, Turn)) {
+        let Some(program) = self.peers.program(peer) else { return };
+        let Some(turn) = self.turns.begin(program, packets, now_ns()) else { return };
+        handle(self, turn);
+        self.turns.end(program, turn, now_ns());
+    }
+
+    fn receive_in(&mut self, peer: u64, turn: Turn) {
         let mut buffer = std::mem::take(&mut self.packet);
         buffer.resize(MAX_PACKET_BYTES, 0);
-        self.receive_into(&mut buffer, peer);
+        self.receive_into(&mut buffer, peer, turn);
         self.packet = buffer;
     }
 
-    fn receive_into(&mut self, buffer: &mut [u8], peer: u64) {
-        let end_ns = now_ns() + TURN_NS;
-        for _ in 0..TURNS_IN_A_ROW {
-            if now_ns() >= end_ns {
-                return;
-            }
+    fn receive_into(&mut self, buffer: &mut [u8], peer: u64, mut turn: Turn) {
+        while turn.takes_packet(now_ns()) {
             let received = self.peers.receive(PeerSocket::Requests(peer), buffer);
             let Some(ReceivedPacket { length, descriptors }) = received else { return };
             match length {
@@ -159,8 +167,14 @@ impl Control {
         if is_writable {
             self.flush(client, true);
         }
+        self.in_turn(peer, TURNS_IN_A_ROW * 4, |control, turn| {
+            control.receive_answers(peer, client, turn);
+        });
+    }
+
+    fn receive_answers(&mut self, peer: u64, client: u32, mut turn: Turn) {
         let mut buffer = [0; ANSWER_BYTES];
-        for _ in 0..TURNS_IN_A_ROW * 4 {
+        while turn.takes_packet(now_ns()) {
             let received = self.peers.receive(PeerSocket::Events(peer), &mut buffer);
             let Some(ReceivedPacket { length, descriptors }) = received else { return };
             if !descriptors.is_empty() {

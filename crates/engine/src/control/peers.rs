@@ -111,8 +111,6 @@ const SILENT_AT_ONCE: usize = 64;
 /// Connections taken from a listening socket, and packets from a socket, before the others have
 /// their turn.
 pub(super) const TURNS_IN_A_ROW: usize = 16;
-/// How long the packets of one socket are handled, before the others have their turn.
-pub(super) const TURN_NS: u64 = 2_000_000;
 
 /// What a token of the poller belongs to: one of a peer's sockets, or its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,7 @@ use super::services::Services;
 use super::streams::Streams;
 use super::supervision::Supervisor;
 use super::transition::CycleSettings;
+use super::turns::Turns;
 use super::{Control, SIGNALS, WAKER};
 use crate::config::Config;
 use crate::cycle_thread::{CycleShared, Retired};
@@ -146,6 +147,7 @@ impl Control {
             shared,
             model,
             registry,
+            turns: Turns::default(),
             packet: Vec::new(),
             polled_ns: 0,
             driver_called: false,

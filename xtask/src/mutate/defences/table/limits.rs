@@ -94,6 +94,25 @@ pub(super) const LIMITS: &[Defence] = &[
         "crowds::a_program_that_floods_the_server_and_reads_nothing_is_closed",
     ),
     unit(
+        "turn.without_end",
+        Replace("now_ns < self.until_ns", "true"),
+        ENGINE,
+        "control::turns::tests::slow_packets_end_a_turn_early",
+    )
+    .short(),
+    unit(
+        "turns.one_for_each_connection",
+        Replace("self.used_ns.get(&program).copied().unwrap_or(0)", "0"),
+        ENGINE,
+        "control::turns::tests::a_program_has_one_time_for_all_of_its_connections",
+    ),
+    unit(
+        "turns.same_socket_first",
+        Delete,
+        ENGINE,
+        "control::turns::tests::each_connection_of_a_program_has_its_turn_some_time",
+    ),
+    unit(
         "unsent.not_tried_again",
         Replace("true", "false"),
         ENGINE,
