@@ -150,7 +150,12 @@ impl Gatherer {
     }
 
     fn execute(&mut self, command: Command) -> Result<(), Failure> {
-        command.execute(self.server()?.follower.observer())
+        let outcome = self.server().and_then(|server| command.execute(server.follower.observer()));
+        if matches!(outcome, Err(Failure::NoServer(_))) {
+            // The next command is for its replacement.
+            self.watching = None;
+        }
+        outcome
     }
 
     fn metrics(&mut self) -> String {
