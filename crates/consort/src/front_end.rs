@@ -148,6 +148,7 @@ impl Supervisor {
                 Ok(Ok(status)) => report_end(&status.to_string(), restarts.pause_ns(ran_ns)),
                 Err(error) => report_end(&error_chain(&error), restarts.pause_ns(ran_ns)),
             };
+            // MUTATION: front_end.not_started_again
             if self.pause(pause_ns).is_err() {
                 return;
             }

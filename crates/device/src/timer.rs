@@ -129,6 +129,7 @@ impl Driver for Timer {
         let late_ns = sys::clock::now_ns().saturating_sub(due_ns);
         self.frames += u64::from(self.quantum);
         let period_ns = CycleInfo::nominal_period_ns(self.quantum, self.sample_rate_hz) as u64;
+        // MUTATION: timer.missed_cycles_are_run
         if late_ns <= period_ns {
             return Wake::Cycle { due_ns, xrun_us: None };
         }
@@ -211,6 +212,17 @@ mod tests {
             timer.frames += 64;
             assert_eq!(timer.due_ns(), predicted_ns, "cycle {cycle}");
         }
+    }
+
+    #[test]
+    fn cycles_that_were_missed_are_not_run_in_a_burst() {
+        let mut timer = Timer::new(Channels { capture: 0, playback: 0, monitors: 0 }, 48_000);
+        timer.start(48).unwrap();
+        timer.wait();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let Wake::Cycle { due_ns, xrun_us } = timer.wait() else { panic!("no cycle") };
+        assert!(xrun_us.is_some_and(|us| us > 10_000), "{xrun_us:?}");
+        assert_eq!(timer.next_due_ns(), due_ns + 1_000_000);
     }
 
     #[test]

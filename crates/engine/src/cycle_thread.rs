@@ -401,6 +401,7 @@ impl CycleThread {
 
     /// Waits for all clients where the graph sets the pace.
     fn await_end(&self, info: CycleInfo) {
+        // MUTATION: await_end.waits_for_the_late
         let is_awaited = |seat: &&PlanSeat| seat.health.late_cycles() == 0;
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
         let gives_up = || {

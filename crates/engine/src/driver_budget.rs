@@ -102,6 +102,7 @@ pub fn work_of_connection(model: &Model, writer: u32, reader: u32) -> DriverWork
     let is_passed = model.is_stream_client(writer) && !model.is_device(reader);
     let is_signaled = between_clients && !is_passed && !model.is_stream_client(reader);
     let is_edge = is_signaled && !followers(model, writer).contains(&reader);
+    // MUTATION: work_of_connection.passing_is_nothing
     let is_source = model.is_driver(reader) || is_passed;
     DriverWork { seats: 0, edges: u64::from(is_edge), sources: u64::from(is_source) }
 }
@@ -109,6 +110,7 @@ pub fn work_of_connection(model: &Model, writer: u32, reader: u32) -> DriverWork
 /// Returns what a connection adds to the driver's work for the program of its input, if that is a
 /// stream which records: it chooses what it records, also from devices.
 pub fn work_of_recording(model: &Model, reader: u32) -> DriverWork {
+    // MUTATION: work_of_recording.is_nothing
     DriverWork { sources: model.is_stream_client(reader).into(), ..DriverWork::default() }
 }
 

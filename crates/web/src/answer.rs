@@ -182,6 +182,7 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, BodyError> 
             length = length.saturating_add(data.len());
             if length <= most { content.extend_from_slice(&data) } else { content = Vec::new() }
         }
+        // MUTATION: collect.any_length
         if length > most {
             return Err(error(
                 StatusCode::PAYLOAD_TOO_LARGE,

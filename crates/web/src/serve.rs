@@ -62,6 +62,7 @@ pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io:
 }
 
 async fn accept(listener: tokio::net::TcpListener, context: Context) -> io::Result<()> {
+    // MUTATION: accept.connections_without_limit
     let (room, door) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(REFUSALS)));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {

@@ -17,6 +17,8 @@ use super::{Outcome, mutated_file, run_each, rust_files};
 use crate::command::{root, tracked_files};
 
 mod limit;
+#[cfg(test)]
+mod promises;
 mod table;
 
 use limit::status_within;

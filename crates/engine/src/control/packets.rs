@@ -237,6 +237,7 @@ impl Control {
 
     /// Closes a peer, and the client that it is.
     pub(super) fn close_peer(&mut self, peer: u64) {
+        // MUTATION: close_peer.streams_play_on
         self.end_streams_of(peer);
         if let Some(PeerState::Client(client)) = self.peers.remove(peer, &self.poller) {
             self.remove_client(client);

@@ -115,6 +115,7 @@ impl<D: Devices> FrontEnd<D> {
         if kind.is_once() && self.modules.index_of(kind).is_some() {
             return Err("it is loaded already".into());
         }
+        // MUTATION: modules.without_limit
         if self.modules.count(|_| true) >= MAX_MODULES {
             return Err(format!("there are {MAX_MODULES} modules, and these are the most").into());
         }

@@ -318,6 +318,7 @@ fn keep(
     attributes: RecordAttributes,
     bytes: &[u8],
 ) {
+    // MUTATION: keep.recorded_without_limit
     if queue.len() + bytes.len() <= attributes.max_length as usize {
         queue.extend(bytes);
         *write_index = write_index.saturating_add(bytes.len() as i64);

@@ -171,6 +171,7 @@ impl LinkProcesses {
         }
         for process in self.all.values_mut() {
             // One that hangs: its output ends next.
+            // MUTATION: link_processes.begun_after_any_time
             if process.begins_by_ns.take_if(|by_ns| *by_ns <= now_ns).is_some() {
                 process.helper.kill();
                 let reason = "its process does not begin: a plug-in that it loads may hang";

@@ -38,6 +38,7 @@ impl<T: Layout> Shared<T> {
     pub fn for_readers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
         let segment = Segment::create(name, size_of::<T>())?;
         let shared = Self::create(&segment)?;
+        // MUTATION: for_readers.writes_not_sealed
         segment.seal_future_writes()?;
         segment.seal_seals()?;
         shared.mapping.pin();
@@ -223,6 +224,15 @@ mod tests {
         writer.count.store(5, Ordering::Release);
         assert_eq!(reader.count.load(Ordering::Acquire), 5);
         assert_eq!(reader.mapping().len(), 4096);
+    }
+
+    #[test]
+    fn what_is_for_readers_is_written_by_its_creator_alone() {
+        let (writer, memfd) = Shared::<Counter>::for_readers("counter").unwrap();
+        assert_eq!(rustix::io::pwrite(&memfd, &[1], 4095), Err(rustix::io::Errno::PERM));
+        let reader = Shared::<Counter>::receive(memfd).unwrap();
+        writer.count.store(5, Ordering::Release);
+        assert_eq!(reader.count.load(Ordering::Acquire), 5);
     }
 
     #[test]

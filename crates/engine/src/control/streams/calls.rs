@@ -24,6 +24,7 @@ impl Calls {
 
     /// The driver thread is to be called for what no program waits for.
     pub(super) fn need(&mut self, now_ns: u64) {
+        // MUTATION: calls.at_any_rate
         let earliest_ns = self.last_ns.map_or(now_ns, |last_ns| last_ns + LEAST_NS);
         self.due_ns.get_or_insert_with(|| earliest_ns.max(now_ns));
     }

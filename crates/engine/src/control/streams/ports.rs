@@ -198,6 +198,7 @@ impl Control {
             Direction::Record | Direction::Monitor => ("input", port_flags::INPUT, device.capture),
         };
         let names = port_names(way, ordinal, &stream.channels, device_channels);
+        // MUTATION: open_ports.streams_take_all
         self.check_stream_ports(peer, client.is_none(), names.len())?;
         let client = match client {
             Some(client) => client,

@@ -289,4 +289,40 @@ pub(super) const LIMITS: &[Defence] = &[
         CLIENT,
         "notice_queue::tests::events_beyond_the_limit_are_counted",
     ),
+    unit(
+        "calls.at_any_rate",
+        Replace("last_ns + LEAST_NS", "last_ns"),
+        ENGINE,
+        "control::streams::calls::tests::calls_that_follow_each_other_closely_are_one",
+    ),
+    unit(
+        "work_of_connection.passing_is_nothing",
+        Replace("|| is_passed", ""),
+        ENGINE,
+        "driver_budget::tests::a_stream_is_passed_to_clients_without_a_signal",
+    ),
+    unit(
+        "work_of_recording.is_nothing",
+        Replace("model.is_stream_client(reader).into()", "0"),
+        ENGINE,
+        "driver_budget::tests::what_a_stream_records_is_the_work_of_its_own_program",
+    ),
+    process(
+        "open_ports.streams_take_all",
+        Delete,
+        "bad_input",
+        "streams::a_program_cannot_take_all_ports_for_its_streams",
+    ),
+    unit(
+        "modules.without_limit",
+        Replace("self.modules.count(|_| true) >= MAX_MODULES", "false"),
+        PULSE,
+        "front_end::tests::module_policies::modules_are_limited",
+    ),
+    unit(
+        "keep.recorded_without_limit",
+        Replace("queue.len() + bytes.len() <= attributes.max_length as usize", "true"),
+        PULSE,
+        "front_end::tests::recording::a_program_that_takes_nothing_has_what_it_was_granted_kept_and_no_more",
+    ),
 ];

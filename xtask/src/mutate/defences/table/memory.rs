@@ -32,6 +32,12 @@ pub(super) const MEMORY: &[Defence] = &[
         SYS,
         "memory::ring::tests::a_ring_of_another_size_or_without_the_seal_is_refused",
     ),
+    unit(
+        "for_readers.writes_not_sealed",
+        Delete,
+        SYS,
+        "memory::shared::tests::what_is_for_readers_is_written_by_its_creator_alone",
+    ),
     // What is given away.
     process(
         "activate.own_page_not_closed",

@@ -78,4 +78,34 @@ pub(super) const WAITS: &[Defence] = &[
         "internal",
         "faults::a_plug_in_that_fails_in_jack_initialize_leaves_nothing",
     ),
+    process(
+        "await_end.waits_for_the_late",
+        Replace("seat.health.late_cycles() == 0", "seat.health.late_cycles() < u32::MAX"),
+        "transport",
+        "freewheel::freewheel_waits_once_for_a_client_that_is_stopped",
+    ),
+    process(
+        "link_processes.begun_after_any_time",
+        Replace("*by_ns <= now_ns", "false"),
+        "pulse",
+        "processing::a_plug_in_that_hangs_keeps_nobody_waiting_and_leaves_no_process",
+    ),
+    process(
+        "close_peer.streams_play_on",
+        Delete,
+        "streams",
+        "heard::a_player_that_is_killed_fades_out",
+    ),
+    process(
+        "front_end.not_started_again",
+        Replace("self.pause(pause_ns).is_err()", "true"),
+        "pulse",
+        "beside_server::a_front_end_that_is_killed_is_replaced_and_no_program_is_refused",
+    ),
+    unit(
+        "timer.missed_cycles_are_run",
+        Replace("late_ns <= period_ns", "true"),
+        "consort-device",
+        "timer::tests::cycles_that_were_missed_are_not_run_in_a_burst",
+    ),
 ];

@@ -48,4 +48,16 @@ pub(super) const PAGE: &[Defence] = &[
         "web",
         "access::a_page_without_a_token_serves_no_server_with_a_policy",
     ),
+    process(
+        "accept.connections_without_limit",
+        Replace("CONNECTIONS", "Semaphore::MAX_PERMITS"),
+        "web",
+        "crowds::more_browsers_than_there_is_room_for_are_refused",
+    ),
+    process(
+        "collect.any_length",
+        Replace("length > most", "false"),
+        "web",
+        "states::an_invalid_state_file_is_refused_by_the_page",
+    ),
 ];
