@@ -203,6 +203,38 @@ fn music_is_silent_while_a_phone_call_is_heard() {
 }
 
 #[test]
+fn music_is_held_while_a_jack_client_says_that_it_is_a_phone_call() {
+    let scene = Scene::new();
+    let (mut music, index) = scene.play(&["-v", "--property=media.role=music"]);
+    let call = scene.server.spawn("jack_metro", &["--bpm", "60", "--name", "call"]);
+    let await_mute = |mute: &str| {
+        eventually(mute, || scene.stream(&index).contains(mute).then_some(()));
+    };
+    let property = |words: &[&str]| {
+        let words = [&["--client"], words].concat();
+        eventually("the client is there", || {
+            let finished = scene.server.run("jack_property", &words);
+            (finished.code == Some(0) && finished.stderr.is_empty()).then_some(())
+        });
+    };
+    let phone = ["--set", "call", "media.role", "phone", "text/plain"];
+    property(&phone);
+    await_mute("Mute: yes");
+    eventually("its program is asked to hold it", || {
+        music.stderr().contains("request-cork").then_some(())
+    });
+    let explained = scene.server.consort(&["why", "paplay"]).expect_success().stdout;
+    assert!(explained.contains("the JACK client 'call' is active"), "{explained}");
+    property(&["--delete", "call", "media.role"]);
+    await_mute("Mute: no");
+    property(&phone);
+    await_mute("Mute: yes");
+    call.terminate();
+    await_mute("Mute: no");
+    music.terminate();
+}
+
+#[test]
 fn a_stream_that_records_is_explained_as_well() {
     let scene = Scene::new();
     scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);

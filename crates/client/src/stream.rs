@@ -43,8 +43,8 @@ pub use samples::{Samples, SamplesMut};
 pub use writer::StreamWriter;
 
 pub use proto::stream::{
-    ChannelGains, DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, NewDevice, NotAGain,
-    StreamStatus, Volume, WakeUpRate,
+    ChannelGains, ClientRole, DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, NewDevice,
+    NotAGain, StreamStatus, Volume, WakeUpRate,
 };
 /// Longest name of a stream and of its program, bytes.
 pub const MAX_NAME_BYTES: usize = proto::limits::STREAM_NAME_BYTES;

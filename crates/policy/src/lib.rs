@@ -21,7 +21,7 @@ pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
 pub use rights::Rights;
-pub use roles::{Interaction, Playing, interactions};
+pub use roles::{Interaction, Player, Playing, interactions};
 pub use rules::{Complaint, Rules};
 pub use start::{Asked, Decided, DeviceReason, MuteReason, Start, VolumeReason, start};
 

@@ -6,11 +6,29 @@ use std::fmt;
 use crate::identity::Identity;
 use crate::rules::{Reaction, Rules};
 
-/// A stream that plays, as others are concerned.
-#[derive(Debug, Clone, Copy)]
+/// What plays: a stream, or a client of the graph. Streams come first, by number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Player {
+    /// The stream of this number.
+    Stream(u32),
+    /// The client of this name, all that it plays. Nothing is done to it.
+    Client(String),
+}
+
+impl fmt::Display for Player {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream(number) => write!(to, "sink input {number} plays"),
+            Self::Client(name) => write!(to, "the JACK client '{name}' is active"),
+        }
+    }
+}
+
+/// Something that plays, as others are concerned.
+#[derive(Debug, Clone)]
 pub struct Playing<'a> {
-    /// Its number.
-    pub number: u32,
+    /// What it is.
+    pub player: Player,
     /// The number of its device.
     pub device: u32,
     /// Who it is.
@@ -20,19 +38,19 @@ pub struct Playing<'a> {
 }
 
 /// What is done to a stream by another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Interaction {
     /// It is silent, and its program is asked to hold it.
     Held {
-        /// The number of the stream that holds it.
-        by: u32,
+        /// What holds it.
+        by: Player,
         /// The number of the rule's line; `None`: the default one.
         line: Option<usize>,
     },
     /// It is quieter.
     Ducked {
-        /// The number of the stream because of which it is.
-        by: u32,
+        /// What it makes room for.
+        by: Player,
         /// By how much, dB; 0 or less.
         decibels: f32,
         /// The number of the rule's line.
@@ -41,10 +59,10 @@ pub enum Interaction {
 }
 
 impl Interaction {
-    /// Returns the stream that does it.
+    /// Returns what does it.
     #[must_use]
-    pub fn by(&self) -> u32 {
-        match *self {
+    pub fn by(&self) -> &Player {
+        match self {
             Self::Held { by, .. } | Self::Ducked { by, .. } => by,
         }
     }
@@ -63,60 +81,67 @@ impl fmt::Display for Interaction {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held { by, line: None } => {
-                write!(to, "held while sink input {by} plays: a phone call holds music and video")
+                write!(to, "held while {by}: a phone call holds music and video")
             }
             Self::Held { by, line: Some(line) } => {
-                write!(to, "held while sink input {by} plays: line {line} of the rules says so")
+                write!(to, "held while {by}: line {line} of the rules says so")
             }
-            Self::Ducked { by, decibels, line } => write!(
-                to,
-                "{decibels} dB while sink input {by} plays: line {line} of the rules says so"
-            ),
+            Self::Ducked { by, decibels, line } => {
+                write!(to, "{decibels} dB while {by}: line {line} of the rules says so")
+            }
         }
     }
 }
 
-/// Decides what streams do to each other, by their roles. A stream does something to those of the
-/// same device; the one that came first, which has the lowest number, does it first. One that is
-/// held does nothing to others, so two cannot hold each other. Without a rule, streams with the
-/// role `phone` hold those with `music` and `video`, as with PulseAudio.
+/// Decides what is done to streams, by their roles, by the numbers of the streams. What plays does
+/// something to the streams of the same device; a stream that came first, which has the lowest
+/// number, does it first. One that is held does nothing to others, so two cannot hold each other.
+/// Without a rule, what has the role `phone` holds streams with `music` and `video`, as with
+/// PulseAudio.
 #[must_use]
-pub fn interactions(streams: &[Playing<'_>], rules: &Rules) -> BTreeMap<u32, Interaction> {
+pub fn interactions(all: &[Playing<'_>], rules: &Rules) -> BTreeMap<u32, Interaction> {
     let mut done: BTreeMap<u32, Interaction> = BTreeMap::new();
-    let mut heard: Vec<&Playing<'_>> = streams.iter().filter(|stream| stream.is_heard).collect();
-    heard.sort_by_key(|stream| stream.number);
+    let streams: Vec<(u32, &Playing<'_>)> = all
+        .iter()
+        .filter_map(|playing| match playing.player {
+            Player::Stream(number) => Some((number, playing)),
+            Player::Client(_) => None,
+        })
+        .collect();
+    let mut heard: Vec<&Playing<'_>> = all.iter().filter(|playing| playing.is_heard).collect();
+    heard.sort_by_key(|playing| &playing.player);
     let phone = phone();
-    let is_held = |done: &BTreeMap<u32, Interaction>, number| {
+    let is_held = |done: &BTreeMap<u32, Interaction>, number: u32| {
         matches!(done.get(&number), Some(Interaction::Held { .. }))
     };
-    for stream in heard {
-        if is_held(&done, stream.number) {
+    for playing in heard {
+        if matches!(playing.player, Player::Stream(number) if is_held(&done, number)) {
             continue;
         }
         let others = || {
-            let of_device = streams.iter().filter(|other| other.device == stream.device);
-            of_device.filter(|other| other.number != stream.number)
+            let of_device = streams.iter().filter(|(_, other)| other.device == playing.device);
+            of_device.filter(|(_, other)| other.player != playing.player)
         };
-        let by = stream.number;
-        let holds = rules.holds(stream.identity).map(|(holds, line)| (holds, Some(line)));
-        let is_phone = stream.identity.role.as_deref() == Some("phone");
+        let by = || playing.player.clone();
+        let holds = rules.holds(playing.identity).map(|(holds, line)| (holds, Some(line)));
+        let is_phone = playing.identity.role.as_deref() == Some("phone");
         if let Some((holds, line)) = holds.or_else(|| is_phone.then_some((&phone, None))) {
-            for other in others().filter(|other| holds.concerns(other.identity)) {
-                if !is_held(&done, other.number) {
-                    done.insert(other.number, Interaction::Held { by, line });
+            for (number, _) in others().filter(|(_, other)| holds.concerns(other.identity)) {
+                if !is_held(&done, *number) {
+                    done.insert(*number, Interaction::Held { by: by(), line });
                 }
             }
         }
-        if let Some((ducks, line)) = rules.ducks(stream.identity) {
+        if let Some((ducks, line)) = rules.ducks(playing.identity) {
             let decibels = ducks.decibels;
-            for other in others().filter(|other| ducks.concerns(other.identity)) {
-                let is_less = match done.get(&other.number) {
+            for (number, _) in others().filter(|(_, other)| ducks.concerns(other.identity)) {
+                let is_less = match done.get(number) {
                     None => true,
                     Some(Interaction::Ducked { decibels: before, .. }) => decibels < *before,
                     Some(Interaction::Held { .. }) => false,
                 };
                 if is_less {
-                    done.insert(other.number, Interaction::Ducked { by, decibels, line });
+                    done.insert(*number, Interaction::Ducked { by: by(), decibels, line });
                 }
             }
         }
@@ -149,7 +174,7 @@ mod tests {
         let streams: Vec<Playing<'_>> = (1..)
             .zip(&known)
             .map(|(number, (is_heard, identity))| Playing {
-                number,
+                player: Player::Stream(number),
                 device: 0,
                 identity,
                 is_heard: *is_heard,
@@ -161,7 +186,7 @@ mod tests {
     }
 
     fn held(by: u32, line: Option<usize>) -> Interaction {
-        Interaction::Held { by, line }
+        Interaction::Held { by: Player::Stream(by), line }
     }
 
     #[test]
@@ -176,10 +201,27 @@ mod tests {
     #[test]
     fn nothing_is_done_to_streams_of_another_device() {
         let [music, phone] = [with_role(Some("music")), with_role(Some("phone"))];
-        let stream =
-            |number, device, identity| Playing { number, device, identity, is_heard: true };
+        let stream = |number, device, identity| {
+            let player = Player::Stream(number);
+            Playing { player, device, identity, is_heard: true }
+        };
         let streams = [stream(1, 0, &music), stream(2, 1, &phone)];
         assert_eq!(interactions(&streams, &Rules::default()), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_client_of_the_graph_holds_streams_and_nothing_is_done_to_it() {
+        let roles = ["music", "phone", "music", "game"].map(|role| with_role(Some(role)));
+        let [call, song] = ["call", "song"].map(|name| Player::Client(name.into()));
+        let players = [Player::Stream(7), call.clone(), song, Player::Stream(8)];
+        let all: Vec<Playing<'_>> = std::iter::zip(players, &roles)
+            .map(|(player, identity)| Playing { player, device: 0, identity, is_heard: true })
+            .collect();
+        let held = Interaction::Held { by: call, line: None };
+        assert_eq!(interactions(&all, &Rules::default()), [(7, held.clone())].into());
+        let text = "held while the JACK client 'call' is active: a phone call holds music and \
+                    video";
+        assert_eq!(held.to_string(), text);
     }
 
     #[test]
@@ -187,7 +229,8 @@ mod tests {
         let rules = "duck=music,event by=-6dB role=phone\nduck=music by=-12dB role=event\n\
                      cork=nothing role=phone";
         let all = done(&["music", "phone", "event"], rules);
-        let ducked = |by, decibels, line| Interaction::Ducked { by, decibels, line };
+        let ducked =
+            |by, decibels, line| Interaction::Ducked { by: Player::Stream(by), decibels, line };
         assert_eq!(all, [(1, ducked(3, -12.0, 2)), (3, ducked(2, -6.0, 1))].into());
         assert!((all[&1].factor() - 0.251_188_64).abs() < 1e-6);
     }

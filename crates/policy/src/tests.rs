@@ -102,19 +102,24 @@ proptest! {
             streams.iter().map(|(_, role, _)| with_role(ROLES.get(*role).copied())).collect();
         let streams: Vec<Playing<'_>> = (0..).zip(&streams).zip(&known)
             .map(|((number, (device, _, is_heard)), identity)| {
-                Playing { number, device: *device, identity, is_heard: *is_heard }
+                let player = Player::Stream(number);
+                Playing { player, device: *device, identity, is_heard: *is_heard }
             })
             .collect();
+        let number_of = |player: &Player| match player {
+            Player::Stream(number) => *number,
+            Player::Client(name) => panic!("{name} is none"),
+        };
         let done = interactions(&streams, &rules);
         for (number, interaction) in &done {
-            let [of, by] = [*number, interaction.by()].map(|number| streams[number as usize]);
-            prop_assert_ne!(of.number, by.number);
-            prop_assert_eq!(of.device, by.device);
-            prop_assert!(by.is_heard);
+            let (of, by) = (&streams[*number as usize], number_of(interaction.by()));
+            prop_assert_ne!(*number, by);
+            prop_assert_eq!(of.device, streams[by as usize].device);
+            prop_assert!(streams[by as usize].is_heard);
             prop_assert!((0.0..=1.0).contains(&interaction.factor()));
         }
         let holder = |number: &u32| match done.get(number) {
-            Some(Interaction::Held { by, .. }) => Some(*by),
+            Some(Interaction::Held { by, .. }) => Some(number_of(by)),
             _ => None,
         };
         for by in done.keys().filter_map(holder) {

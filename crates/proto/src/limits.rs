@@ -52,6 +52,12 @@ pub const DEVICE_NAME_BYTES: usize = 64;
 /// Maximum length of the name of a stream, and of its program's, bytes.
 pub const STREAM_NAME_BYTES: usize = 128;
 
+/// Maximum length of the role of a client, bytes. A longer one is none.
+pub const ROLE_BYTES: usize = 64;
+
+/// Clients with a role in one answer, at most: the first that opened.
+pub const ROLES: usize = 64;
+
 /// Largest position at which a stream can begin, frames: no stream reaches the end of the numbers
 /// from there.
 pub const MAX_STREAM_POSITION: u64 = 1 << 62;

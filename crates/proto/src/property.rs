@@ -20,6 +20,9 @@ pub const fn port_uuid(port_id: u32) -> u64 {
     PORT | port_id.wrapping_add(1) as u64
 }
 
+/// The property of a client that says what it is for, in PulseAudio's words: `phone`, `music`.
+pub const ROLE_KEY: &str = "media.role";
+
 /// The subject of a uuid, whether or not it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {

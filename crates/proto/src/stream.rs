@@ -30,8 +30,9 @@ pub enum StreamRequest {
     /// Reads all further devices. [`StreamReply::Devices`].
     Devices,
     /// Waits until a device is added or removed, has another volume, or is opened for other
-    /// samples, or a stream moves. [`StreamReply::Changed`], at once if that has happened since
-    /// `seen`. A connection waits once at a time.
+    /// samples, a stream moves, or an active client of the graph has another role.
+    /// [`StreamReply::Changed`], at once if that has happened since `seen`. A connection waits once
+    /// at a time.
     AwaitChange {
         /// The number of the last change that the program knows; 0 at first.
         seen: u64,
@@ -94,6 +95,8 @@ pub enum StreamRequest {
         /// Name of a further device; `None`: the one that drives.
         device: Option<String>,
     },
+    /// Reads the roles of the graph's active clients. [`StreamReply::Roles`].
+    Roles,
     /// Reads the streams with greater numbers. [`StreamReply::Streams`].
     List {
         /// Number of a stream, which may have ended; 0 is before all.
@@ -233,6 +236,8 @@ pub enum StreamReply {
     },
     /// All further devices, by name: [`STREAM_DEVICES`](crate::limits::STREAM_DEVICES) at most.
     Devices(Vec<FurtherDevice>),
+    /// The active clients that state a role: [`ROLES`](crate::limits::ROLES) at most.
+    Roles(Vec<ClientRole>),
     /// Something about the devices has changed, once or more.
     Changed {
         /// The number of the last change.
@@ -266,6 +271,16 @@ pub enum StreamReply {
     /// Some streams: [`STREAMS_AT_ONCE`](crate::limits::STREAMS_AT_ONCE), or fewer if there are no
     /// more.
     Streams(Vec<StreamStatus>),
+}
+
+/// What an active client of the graph is for, as its property
+/// [`ROLE_KEY`](crate::property::ROLE_KEY) says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRole {
+    /// Its name.
+    pub client: String,
+    /// In PulseAudio's words; [`ROLE_BYTES`](crate::limits::ROLE_BYTES) at most.
+    pub role: String,
 }
 
 /// A device beside the one that drives, for users.

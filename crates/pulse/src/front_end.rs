@@ -200,6 +200,7 @@ impl<D: Devices> FrontEnd<D> {
             effects: Vec::new(),
         };
         front_end.refresh(0);
+        front_end.refresh_client_roles();
         front_end.announce_states(0);
         front_end
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Volume, Wish};
+use client::stream::{ChannelGains, ClientRole, DeviceVolume, Schedule, Timing, Volume, Wish};
 use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
@@ -286,6 +286,9 @@ pub(crate) trait Devices {
 
     /// Returns those that there are, the one that drives first; `None` as long as no server says.
     fn list(&mut self) -> Option<Vec<DeviceStatus>>;
+
+    /// Returns the roles of the graph's active clients that state one; `None` if no server says.
+    fn client_roles(&mut self) -> Option<Vec<ClientRole>>;
 
     /// Returns ALSA's name of the card that drives; `None`: what drives is no card.
     fn card(&mut self) -> Option<String>;

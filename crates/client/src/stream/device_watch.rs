@@ -11,8 +11,8 @@ use crate::Error;
 use crate::requests::{Requests, introduce, server_name};
 
 /// A connection that is readable when a device of the server was added or removed, has another
-/// volume, or is opened for other samples, or a stream has moved; and once the server has gone. In
-/// between, nothing wakes.
+/// volume, or is opened for other samples, a stream has moved, or an active client of the graph has
+/// another role; and once the server has gone. In between, nothing wakes.
 #[derive(Debug)]
 pub struct DeviceWatch {
     requests: Requests,

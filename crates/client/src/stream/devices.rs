@@ -2,8 +2,8 @@
 
 use proto::request::{Reply, Request};
 use proto::stream::{
-    ChannelGains, DeviceState, DeviceVolume, FurtherDevice, NewDevice, StreamReply, StreamRequest,
-    WakeUpRate,
+    ChannelGains, ClientRole, DeviceState, DeviceVolume, FurtherDevice, NewDevice, StreamReply,
+    StreamRequest, WakeUpRate,
 };
 
 use super::StreamConnection;
@@ -86,6 +86,17 @@ impl StreamConnection {
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn device_named(&self, name: Option<&str>) -> Result<StreamDevice, Error> {
         device(self.requests(), name)
+    }
+
+    /// Returns the roles of the graph's active clients that state one.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn client_roles(&self) -> Result<Vec<ClientRole>, Error> {
+        match ask(self.requests(), StreamRequest::Roles)? {
+            StreamReply::Roles(roles) => Ok(roles),
+            _ => Err(Error::OTHER_REPLY),
+        }
     }
 
     /// Returns the devices beside the one that drives, by name.

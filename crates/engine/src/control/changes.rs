@@ -18,6 +18,7 @@ impl Control {
             self.registry.apply(&self.model, change);
             self.persistence.state.note(change);
             self.notify(change);
+            self.note_role_change(change);
             match change {
                 Change::Connected { source, destination } => {
                     self.clients.ask_for_connection(

@@ -12,6 +12,7 @@ mod feeds;
 mod moving;
 mod ports;
 mod requests;
+mod roles;
 #[cfg(test)]
 mod tests;
 mod volumes;

@@ -75,6 +75,7 @@ impl<D: Devices> FrontEnd<D> {
     /// [`server_found`](Self::server_found).
     pub fn server_gone(&mut self, grace_ns: u64, now_ns: u64) {
         self.sinks.server_gone();
+        self.set_clients_with_roles(Vec::new());
         for input in self.inputs.values_mut() {
             input.adrift = Some(Adrift::ServerGone);
             input.playback.leave(now_ns);
@@ -96,6 +97,7 @@ impl<D: Devices> FrontEnd<D> {
         self.absence.has_no_server = false;
         self.restore_devices();
         self.refresh(now_ns);
+        self.refresh_client_roles();
         // What the next server does not have at once has as much time to come.
         let is_missing = self.absence.until_ns.is_some();
         let until_ns = is_missing.then_some(now_ns.saturating_add(self.absence.grace_ns));

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use client::stream::DeviceVolume;
-use policy::{Asked, DeviceEntry, Direction, Memory, Rules, Start, StreamEntry, start};
+use policy::{Asked, DeviceEntry, Direction, Identity, Memory, Rules, Start, StreamEntry, start};
 use pulseaudio::protocol::{
     Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
@@ -18,6 +18,8 @@ use crate::playback::{device_gains, device_volumes};
 pub(super) struct Desktop {
     pub rules: Rules,
     pub memory: Memory,
+    /// The clients of the graph that state a role.
+    pub clients: Vec<Identity>,
     /// Whether the memory has changed since somebody asked.
     pub has_changed: bool,
     /// Something has changed by which streams do something to each other.

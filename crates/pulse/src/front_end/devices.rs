@@ -19,9 +19,11 @@ use crate::output::{Devices, Output};
 type Defaults = (Option<u32>, Option<Source>);
 
 impl<D: Devices> FrontEnd<D> {
-    /// The server has come or gone, or says that something about its devices has changed.
+    /// The server has come or gone, or says that something about its devices, or the roles of the
+    /// graph's clients, has changed.
     pub fn devices_changed(&mut self, now_ns: u64) {
         self.refresh(now_ns);
+        self.refresh_client_roles();
         if !self.inputs.is_empty() || !self.outputs.is_empty() {
             let homes = self.devices.homes();
             self.follow(&homes, now_ns);

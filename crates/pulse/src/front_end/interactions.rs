@@ -1,9 +1,11 @@
 //! Streams that hold others while they are heard, or turn them down.
 
-use policy::{Interaction, Playing, interactions};
+use client::stream::ClientRole;
+use policy::{Direction, Identity, Interaction, Player, Playing, interactions};
 use pulseaudio::protocol::{Command, GenericStreamEvent, Props};
 
 use super::sink_inputs::Owner;
+use super::sinks::DRIVER;
 use super::{Client, FrontEnd};
 use crate::output::Devices;
 
@@ -16,23 +18,48 @@ impl<D: Devices> FrontEnd<D> {
         if !std::mem::take(&mut self.desktop.is_stale) {
             return;
         }
-        let playing = self.inputs.iter().map(|(index, input)| Playing {
-            number: index,
+        let streams = self.inputs.iter().map(|(index, input)| Playing {
+            player: Player::Stream(index),
             device: input.sink,
             identity: &input.treatment.identity,
             is_heard: !input.is_muted && !input.playback.is_corked(),
         });
-        let mut all = interactions(&playing.collect::<Vec<_>>(), &self.desktop.rules);
+        let clients = self.desktop.clients.iter().map(|identity| Playing {
+            player: Player::Client(identity.name.clone().unwrap_or_default()),
+            // The graph is heard there.
+            device: DRIVER,
+            identity,
+            is_heard: true,
+        });
+        let playing: Vec<Playing<'_>> = streams.chain(clients).collect();
+        let mut all = interactions(&playing, &self.desktop.rules);
         let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
             self.interact_with(index, all.remove(&index));
         }
     }
 
+    /// Asks the server which clients of the graph state a role.
+    pub(super) fn refresh_client_roles(&mut self) {
+        let Some(roles) = self.devices.client_roles() else { return };
+        let clients = roles.into_iter().map(|ClientRole { client, role }| Identity {
+            role: Some(role),
+            name: Some(client),
+            ..Identity::unknown(Direction::Playback)
+        });
+        self.set_clients_with_roles(clients.collect());
+    }
+
+    /// These clients of the graph state a role.
+    pub(super) fn set_clients_with_roles(&mut self, clients: Vec<Identity>) {
+        self.desktop.is_stale |= self.desktop.clients != clients;
+        self.desktop.clients = clients;
+    }
+
     fn interact_with(&mut self, index: u32, interaction: Option<Interaction>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let treatment = &mut input.treatment;
-        let by = interaction.map(|interaction| interaction.by());
+        let by = interaction.as_ref().map(|interaction| interaction.by().clone());
         if treatment.released_from != by {
             treatment.released_from = None;
         }

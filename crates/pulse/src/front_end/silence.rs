@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use client::stream::{ChannelGains, DeviceVolume, Schedule, Timing, Volume, Wish};
+use client::stream::{ChannelGains, ClientRole, DeviceVolume, Schedule, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
@@ -33,6 +33,8 @@ pub(crate) struct Silence {
     pub link_volumes: Vec<(u32, LinkEnd, Volume)>,
     /// The numbers of all that was ever started.
     pub started: Vec<u32>,
+    /// The roles of the graph's clients.
+    pub client_roles: Vec<ClientRole>,
     /// The card that drives.
     pub card: Option<String>,
     /// Where programs are let in, by its number.
@@ -61,6 +63,7 @@ impl Silence {
             links: BTreeMap::new(),
             link_volumes: Vec::new(),
             started: Vec::new(),
+            client_roles: Vec::new(),
             card: None,
             listening: BTreeMap::new(),
             reported: Vec::new(),
@@ -93,6 +96,10 @@ impl Devices for Silence {
 
     fn list(&mut self) -> Option<Vec<DeviceStatus>> {
         (!self.is_away).then(|| self.devices.clone())
+    }
+
+    fn client_roles(&mut self) -> Option<Vec<ClientRole>> {
+        (!self.is_away).then(|| self.client_roles.clone())
     }
 
     fn card(&mut self) -> Option<String> {

@@ -119,7 +119,8 @@ impl<D: Devices> FrontEnd<D> {
         let was_muted = std::mem::replace(&mut input.is_muted, is_muted);
         let is_released = input.treatment.is_held() && !is_muted;
         if is_released {
-            input.treatment.released_from = input.treatment.interaction.map(|held| held.by());
+            let held = input.treatment.interaction.as_ref();
+            input.treatment.released_from = held.map(|held| held.by().clone());
         } else if was_muted == is_muted {
             return Ok(Answer::Done);
         }

@@ -5,7 +5,8 @@ use std::ffi::CStr;
 use client::stream::Gains;
 use convert::ChannelMap;
 use policy::{
-    Asked, DeviceReason, Direction, Identity, Interaction, MuteReason, Start, VolumeReason, Volumes,
+    Asked, DeviceReason, Direction, Identity, Interaction, MuteReason, Player, Start, VolumeReason,
+    Volumes,
 };
 use pulseaudio::protocol::{ChannelVolume, Props, Volume};
 
@@ -23,10 +24,10 @@ pub(super) struct Treatment {
     pub device: DeviceReason,
     pub volume: VolumeReason,
     pub muted: MuteReason,
-    /// What another stream does to it.
+    /// What another stream, or a client of the graph, does to it.
     pub interaction: Option<Interaction>,
-    /// The stream that held it when a user wanted to hear it: it does so no more.
-    pub released_from: Option<u32>,
+    /// What held it when a user wanted to hear it: it does so no more.
+    pub released_from: Option<Player>,
     /// Its program was asked to hold it, and is to be asked to go on.
     pub owes_uncork: bool,
 }
@@ -45,14 +46,14 @@ impl Treatment {
         }
     }
 
-    /// Returns whether another stream holds it.
+    /// Returns whether something else holds it.
     pub fn is_held(&self) -> bool {
         matches!(self.interaction, Some(Interaction::Held { .. }))
     }
 
-    /// Returns its gains, with what another stream does to it.
+    /// Returns its gains, with what else is done to it.
     pub fn applied(&self, gains: Gains) -> Gains {
-        let Some(factor) = self.interaction.map(|interaction| interaction.factor()) else {
+        let Some(factor) = self.interaction.as_ref().map(Interaction::factor) else {
             return gains;
         };
         let of = |channel| gains.of(channel) * factor;
@@ -70,7 +71,7 @@ impl Treatment {
         properties::set(&mut shown, c"consort.why.device", &self.device.to_string());
         properties::set(&mut shown, c"consort.why.volume", &self.volume.to_string());
         properties::set(&mut shown, c"consort.why.mute", &self.muted.to_string());
-        if let Some(interaction) = self.interaction {
+        if let Some(interaction) = &self.interaction {
             properties::set(&mut shown, c"consort.why.other", &interaction.to_string());
         }
         shown

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use client::RequestError;
 use client::stream::{
-    ChannelGains, DeviceVolume, DeviceWatch, Direction, MAX_NAME_BYTES, NewDevice, PlaybackOptions,
-    RecordOptions, StreamConnection, StreamStatus, Volume,
+    ChannelGains, ClientRole, DeviceVolume, DeviceWatch, Direction, MAX_NAME_BYTES, NewDevice,
+    PlaybackOptions, RecordOptions, StreamConnection, StreamStatus, Volume,
 };
 
 use super::link_processes::{LinkNews, LinkProcesses};
@@ -171,6 +171,10 @@ impl Devices for ServerDevices {
             volume: device.volume,
         });
         Some(driver.into_iter().chain(further).collect())
+    }
+
+    fn client_roles(&mut self) -> Option<Vec<ClientRole>> {
+        self.ask(StreamConnection::client_roles).ok()
     }
 
     fn card(&mut self) -> Option<String> {

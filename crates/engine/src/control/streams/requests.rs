@@ -12,6 +12,7 @@ use sys::memory::{PeerRing, Shared};
 
 use super::beginning::Beginning;
 use super::refused;
+use super::roles::roles;
 use crate::control::Control;
 use crate::control::ticket::Ticket;
 use crate::policy::refusal;
@@ -48,6 +49,7 @@ impl Control {
             }
             StreamRequest::Add(new) => self.add_device(peer, new),
             StreamRequest::Remove { device } => self.remove_device(peer, &device),
+            StreamRequest::Roles => Ok(StreamReply::Roles(roles(&self.model))),
             StreamRequest::List { after } => {
                 Ok(StreamReply::Streams(self.streams.statuses_after(after, now_ns())))
             }

@@ -1,5 +1,6 @@
-//! Programs that wait for a change of the devices: for one that comes or goes, another volume, or a
-//! stream that moves; and programs that wait for a change of the streams as well.
+//! Programs that wait for a change of the devices: for one that comes or goes, another volume, a
+//! stream that moves, or another role of a client; and programs that wait for a change of the
+//! streams as well.
 
 use super::Ticket;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use client::stream::ClientRole;
 use policy::{DeviceEntry, Memory, Rules, Volumes};
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
@@ -257,6 +258,60 @@ fn a_device_gets_its_volume_again_unless_somebody_has_changed_it() {
     devices.devices[0].volume.muted = true;
     let mut changed = Scene::remembering(devices, &memory.to_text(), "");
     assert_eq!(gains(&mut changed, 0), [1.0; 2]);
+}
+
+#[test]
+fn a_client_of_the_graph_with_a_role_holds_streams_while_it_states_it() {
+    let mut scene = Scene::new().with_sink("other");
+    let player = scene.admitted();
+    let [music, elsewhere, game] =
+        [c"music", c"music", c"game"].map(|role| scene.role(player, role));
+    scene.go(player, elsewhere.stream_index, "other");
+    scene.events(player);
+    let state = |scene: &mut Scene, role: Option<&str>| {
+        let call = |role: &str| ClientRole { client: "call".into(), role: role.into() };
+        scene.front_end.devices_mut().client_roles = role.map(call).into_iter().collect();
+        scene.front_end.devices_changed(0);
+    };
+    state(&mut scene, Some("phone"));
+    assert_eq!(scene.asked(player), [(music.channel, "request-cork".into())]);
+    assert!(scene.shown(player, music.stream_index).muted);
+    let why = scene.why(player, music.stream_index, "other");
+    assert!(why.starts_with("held while the JACK client 'call' is active"), "{why}");
+    for other in [elsewhere, game] {
+        assert!(!scene.shown(player, other.stream_index).muted);
+    }
+    state(&mut scene, None);
+    assert_eq!(scene.asked(player), [(music.channel, "request-uncork".into())]);
+    assert!(!scene.shown(player, music.stream_index).muted);
+    state(&mut scene, Some("game"));
+    assert_eq!(scene.asked(player), []);
+    // It is gone with its server.
+    state(&mut scene, Some("phone"));
+    scene.asked(player);
+    scene.front_end.devices_mut().is_away = true;
+    scene.front_end.server_gone(0, 0);
+    assert!(scene.front_end.desktop.clients.is_empty());
+}
+
+#[test]
+fn a_user_hears_what_a_client_of_the_graph_holds_and_rules_name_such_clients() {
+    let mut scene = Scene::ruled("duck=music by=-6dB name=radio*");
+    let player = scene.admitted();
+    let music = scene.role(player, c"music");
+    let role = |client: &str, role: &str| ClientRole { client: client.into(), role: role.into() };
+    let state = |scene: &mut Scene, role: ClientRole| {
+        scene.front_end.devices_mut().client_roles = vec![role];
+        scene.front_end.devices_changed(0);
+        scene.events(player);
+    };
+    state(&mut scene, role("call", "phone"));
+    assert!(scene.shown(player, music.stream_index).muted);
+    scene.mute(player, music.stream_index, false);
+    assert!(!scene.shown(player, music.stream_index).muted, "a user wants to hear it");
+    state(&mut scene, role("radio 1", "production"));
+    let why = scene.why(player, music.stream_index, "other");
+    assert!(why.starts_with("-6 dB while the JACK client 'radio 1' is active: line 1"), "{why}");
 }
 
 #[test]
