@@ -1,6 +1,6 @@
 //! A server that is set up, started and stopped over the bus.
 
-use harness::eventually;
+use harness::{OtherRelease, eventually};
 use serde_json::Value;
 
 use crate::bus::Bus;
@@ -282,4 +282,13 @@ fn a_second_service_is_refused_without_effect_on_the_first() {
     assert!(bus.service().is_running());
     assert_eq!(bus.answer("org.jackaudio.JackControl.IsStarted", &[]), "(true,)");
     bus.answer("org.jackaudio.JackControl.StopServer", &[]);
+}
+
+#[test]
+fn the_service_ends_when_the_server_is_of_another_release() {
+    let bus = Bus::start();
+    let _other = OtherRelease::of_another_protocol(bus.directory());
+    let ended = bus.ended().expect_success();
+    assert!(ended.stderr.contains("the D-Bus service ends"), "{ended:?}");
+    assert!(ended.stderr.contains("version 99 of the protocol"), "{ended:?}");
 }

@@ -1,5 +1,6 @@
 //! A server of another release, as programs of this one see it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -10,7 +11,6 @@ use proto::hello::{Welcome, encode_first};
 use proto::request::RequestError;
 use sys::socket::{Connection, Listener};
 
-use crate::Server;
 use crate::server::NAME;
 
 /// How long a program may take to send its first packet, ns.
@@ -20,8 +20,8 @@ const PATIENCE_NS: u64 = 5_000_000_000;
 const LAYOUT: &str =
     "the program uses memory layout 1, this server 2: restart the older of the two";
 
-/// Begins in place of a server that has ended.
-type Begin = fn(&Server) -> OtherRelease;
+/// Begins in the directory of a server that has ended.
+type Begin = fn(&Path) -> OtherRelease;
 
 /// Listens where a server did that has ended, and refuses all programs until it is dropped.
 #[derive(Debug)]
@@ -38,21 +38,21 @@ impl OtherRelease {
     ];
 
     /// A server that refuses the memory layout of programs.
-    pub fn of_another_layout(server: &Server) -> Self {
+    pub fn of_another_layout(directory: &Path) -> Self {
         let refusal = Welcome::Refused(RequestError::Version(LAYOUT.to_owned()));
-        Self::answering(server, encode_first(&refusal))
+        Self::answering(directory, encode_first(&refusal))
     }
 
     /// A server whose messages programs cannot decode.
-    pub fn of_another_protocol(server: &Server) -> Self {
+    pub fn of_another_protocol(directory: &Path) -> Self {
         let refusal = Welcome::Refused(RequestError::Version(String::new()));
         let mut packet = encode_first(&refusal);
         packet[8..12].copy_from_slice(&99_u32.to_le_bytes());
-        Self::answering(server, packet)
+        Self::answering(directory, packet)
     }
 
-    fn answering(server: &Server, packet: Vec<u8>) -> Self {
-        let socket = server.directory().join("consort").join(NAME).join("control");
+    fn answering(directory: &Path, packet: Vec<u8>) -> Self {
+        let socket = directory.join("consort").join(NAME).join("control");
         let listener = Listener::bind(&socket).expect("the server's socket is free");
         let ends = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&ends);

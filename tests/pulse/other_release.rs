@@ -17,7 +17,7 @@ fn a_front_end_that_a_server_of_another_release_refuses_ends_with_the_reason() {
             Scene::with(&["--driver", "timer", "--quantum", "1024", "--grace", "600000"]);
         let listens = listener(&server);
         server.kill();
-        let _other = begin(&server);
+        let _other = begin(server.directory());
         let ended = front_end.finish();
         assert_eq!(ended.code, Some(1), "a failure, after which a service manager starts it again");
         assert!(ended.stderr.contains("is of another release than this front end"), "{ended:?}");
@@ -33,7 +33,7 @@ fn a_server_starts_its_own_front_end_after_one_that_another_release_has_ended() 
     let first = await_front_end(&mut server);
     let listens = listener(&server);
     server.kill();
-    let other = OtherRelease::of_another_protocol(&server);
+    let other = OtherRelease::of_another_protocol(server.directory());
     await_no_process(first);
     listens.finish();
     drop(other);

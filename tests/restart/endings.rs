@@ -95,7 +95,7 @@ fn a_server_of_another_release_takes_no_client_back_and_says_what_to_do() {
         let mut metronome = server.spawn("jack_metro", &["-b", "120"]);
         server.await_active("metro");
         server.kill();
-        let _other = begin(&server);
+        let _other = begin(server.directory());
         let line = witness.await_line("shutdown");
         assert!(line.contains(words) && line.contains("restart the older"), "{line}");
         witness.seen();
