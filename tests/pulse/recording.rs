@@ -46,7 +46,7 @@ fn recorded(program: &str, arguments: &[&str], sound: &Sound, latency: Duration)
 const SHORT: Duration = Duration::from_millis(100);
 
 /// A sound without the softest parts before and after it, such as the ringing of a filter.
-fn loud(sound: &Sound) -> Sound {
+pub(crate) fn loud(sound: &Sound) -> Sound {
     let least = sound.peak(0) / 10.0;
     let samples = &sound.channels[0];
     let is_loud = |sample: &f32| sample.abs() > least;

@@ -18,7 +18,7 @@ fn server_of(scene: &Scene) -> String {
 }
 
 /// A port of this machine at which nothing listens.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
     socket.local_addr().expect("its address").port()
 }
@@ -49,7 +49,7 @@ impl Scene {
 /// By how much less than a tone the rest of a recording is heard, dB: the median of pieces of a
 /// hundredth of a second, in each of which the tone has the same phase. Clocks that are being
 /// steered do not change it much in so short a time.
-fn distortion_db(samples: &[f32], frequency_hz: f64) -> f64 {
+pub(crate) fn distortion_db(samples: &[f32], frequency_hz: f64) -> f64 {
     let step = std::f64::consts::TAU * frequency_hz / f64::from(RATE_HZ);
     let piece = |piece: &[f32]| {
         let half = piece.len() as f64 / 2.0;

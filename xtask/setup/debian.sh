@@ -28,6 +28,9 @@ clients="zita-njbridge jack-capture meterbridge jackmeter ecasound ffmpeg sox aj
 pulse="mpv pulsemixer pamixer libsox-fmt-pulse libpulse-dev mplayer vlc-bin vlc-plugin-base
     libsdl1.2debian openal-info libasound2-plugins espeak-ng speech-dispatcher
     speech-dispatcher-espeak-ng cava pavucontrol python3-pulsectl"
+# Programs of a desktop: a call with its server and keys for it, a recorder of what is seen and
+# heard.
+desktop="mumble mumble-server openssl obs-studio"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
@@ -57,7 +60,7 @@ video="gstreamer1.0-pipewire"
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $processing $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2
@@ -94,10 +97,22 @@ command -v debconf-set-selections >/dev/null &&
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+
+# Debian starts mumble-server when it is installed, and at each boot. The tests start servers of
+# their own, so this machine need not listen for calls.
+calls=
+case "$missing " in *" mumble-server "*) calls=yes ;; esac
+policy=/usr/sbin/policy-rc.d
+if [ -n "$calls" ] && [ ! -e "$policy" ]; then
+    trap 'rm -f "$log" "$policy"' EXIT
+    printf '#!/bin/sh\n[ "$1" != mumble-server ] || exit 101\n' >"$policy"
+    chmod 755 "$policy"
+fi
 apt-get update >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
 # The package list is split into words on purpose.
 # shellcheck disable=SC2086
 apt-get install --no-install-recommends --yes $missing >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "apt-get could not install:$missing"; }
+[ -z "$calls" ] || update-rc.d mumble-server disable
 "$vm_run" --setup >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "tools/vm-run --setup failed"; }
