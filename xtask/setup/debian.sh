@@ -113,6 +113,7 @@ apt-get update >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
 # shellcheck disable=SC2086
 apt-get install --no-install-recommends --yes $missing >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "apt-get could not install:$missing"; }
-[ -z "$calls" ] || update-rc.d mumble-server disable
+[ -z "$calls" ] || update-rc.d mumble-server disable >"$log" 2>&1 ||
+    { cat "$log" >&2; fail "update-rc.d could not disable mumble-server"; }
 "$vm_run" --setup >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "tools/vm-run --setup failed"; }
