@@ -6,6 +6,7 @@ mod devices;
 mod heard;
 mod hearing;
 mod links;
+mod monitors;
 mod patching;
 mod pipes;
 mod playing;
