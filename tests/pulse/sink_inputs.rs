@@ -1,11 +1,12 @@
 //! What mixers see and change of other programs' streams.
 
-use harness::{Program, Sound, eventually, in_three_attempts};
+use harness::{Program, Sound, eventually, in_three_attempts, not_run};
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
 use crate::bad_input::{auth, connect, packet};
+use crate::programs::source;
 use crate::{RATE_HZ, Scene, path, ramps, same_frames};
 
 /// Starts a program that plays for some seconds; returns it with its stream's index.
@@ -89,6 +90,46 @@ fn a_volume_is_heard_as_its_cube_and_mute_as_silence() {
         let begins = 1;
         let large = steps.filter(|step| *step > 0.5 / 240.0).count();
         if large <= begins { Ok(()) } else { Err(format!("{large} steps")) }
+    });
+}
+
+#[test]
+fn a_slider_that_is_dragged_in_a_mixer_is_heard_without_a_step() {
+    const CHANGES: usize = 100;
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        if scene.run("/usr/bin/python3", &["-c", "import pulsectl"]).code != Some(0) {
+            not_run("python3-pulsectl is not installed");
+            return Ok(());
+        }
+        let (player, _) = playing(&scene);
+        // Further than any hand moves it, and in the end to an eighth.
+        let volume = |change: usize| (change * 37 % 101) as f32 / 100.0;
+        let volumes = (1..CHANGES).map(volume).chain([0.5]);
+        let volumes: Vec<String> = volumes.map(|volume| volume.to_string()).collect();
+        let script = source("slider.py");
+        let mut dragged = vec![path(&script)];
+        dragged.extend(volumes.iter().map(String::as_str));
+        scene.run("/usr/bin/python3", &dragged).expect_success();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let status = scene.server.consort_json(&["status"]);
+        let missed = status["streams"][0]["missed_frames"].as_u64();
+        player.terminate();
+        let recorded = scene.recorded();
+        if missed != Some(0) {
+            return Err("the machine took a CPU for longer than is queued".into());
+        }
+        let heard = &recorded.channels[0];
+        let begin = heard.iter().position(|sample| *sample != 0.0).expect("sound");
+        let steps: Vec<f32> =
+            heard[begin..].windows(2).map(|pair| (pair[0] - pair[1]).abs()).collect();
+        let large = steps.iter().filter(|step| **step > 1.01 * 0.5 / 240.0).count();
+        assert_eq!(large, 0, "steps that are larger than those of a ramp");
+        let changing = steps.iter().filter(|step| **step > 0.0).count();
+        assert!(changing > CHANGES, "{changing} frames differ from the one before");
+        let mut runs = heard.chunk_by(|one, other| one == other);
+        let last = runs.rfind(|run| run.len() > 4800 && run[0] != 0.0).map(|run| run[0]);
+        if last == Some(0.0625) { Ok(()) } else { Err(format!("{last:?} is heard in the end")) }
     });
 }
 

@@ -16,6 +16,7 @@ mod recording;
 mod refused;
 mod returning;
 mod sleeping;
+mod sliders;
 mod volume;
 mod wishes;
 
