@@ -5,6 +5,7 @@
 mod devices;
 mod heard;
 mod hearing;
+mod hostile;
 mod links;
 mod monitors;
 mod patching;
