@@ -12,6 +12,7 @@ mod groups;
 mod handles;
 mod in_flight;
 mod limits;
+mod many_streams;
 mod memory;
 mod other_users;
 mod packets;

@@ -48,7 +48,11 @@ pub struct Wire {
 impl Wire {
     /// Connects and sends nothing.
     pub fn connect(server: &Server) -> Self {
-        let socket = Connection::connect(&socket_path(server), soon()).expect("the server listens");
+        Self::over(Connection::connect(&socket_path(server), soon()).expect("the server listens"))
+    }
+
+    /// A connection that another process has made.
+    pub fn over(socket: Connection) -> Self {
         // Longer than any packet that the server may send.
         Self { socket, number: 0, buffer: vec![0; 4 * MAX_PACKET_BYTES] }
     }
