@@ -11,3 +11,4 @@ mod realtime_kit;
 mod reservation;
 mod sessions;
 mod signatures;
+mod streams;
