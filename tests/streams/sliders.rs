@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use client::stream::{Gain, VolumeOf};
+use client::stream::{ChannelGains, Gain};
 use harness::{Sound, in_three_attempts};
 
 use crate::RATE_HZ;
@@ -30,13 +30,19 @@ fn a_slider_that_is_dragged_is_heard_without_a_step_and_ends_where_it_is_left() 
     in_three_attempts(|| {
         let mut player = Player::start(&level_and_tone(5 * RATE_HZ as usize));
         player.await_deep();
-        let [stream, device] = [VolumeOf::Stream(player.stream.number()), VolumeOf::Device];
+        let stream = player.stream.number();
         let mut left = [1.0; 2];
         for (change, factor) in gains().enumerate() {
-            let of = if change % 4 == 3 { &device } else { &stream };
-            left[usize::from(change % 4 == 3)] = factor;
-            let gain = Some(Gain::new(factor).expect("a gain"));
-            player.connection.set_volume(of.clone(), gain, None).expect("it may");
+            let is_device = change % 4 == 3;
+            left[usize::from(is_device)] = factor;
+            let gain = Gain::new(factor).expect("a gain");
+            let connection = &player.connection;
+            if is_device {
+                let gains = Some(ChannelGains::all(gain));
+                connection.set_device_volume(None, gains, None).expect("it may");
+            } else {
+                connection.set_volume(stream, Some(gain), None).expect("it may");
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         let last = player.heard();
