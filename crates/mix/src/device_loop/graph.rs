@@ -65,9 +65,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     }
 
     /// Records the graph's cycle that began with the last [`feed_graph`](Self::feed_graph), in the
-    /// streams that are [fed](Recorders::feed): as many frames as there are `samples`, into which
-    /// `bring` puts a channel of a stream. Comes before [`play_graph`](Self::play_graph). Thread:
-    /// cycle.
+    /// streams that are [fed](crate::Recorders::feed): as many frames as there are `samples`, into
+    /// which `bring` puts a channel of a stream. Comes before [`play_graph`](Self::play_graph).
+    /// Thread: cycle.
     pub fn record_graph(&mut self, samples: &mut [f32], bring: impl FnMut(&R, usize, &mut [f32])) {
         let slack = self.frames_in(LOST_NS);
         self.recorders.record_cycle(self.cycle_played, slack, samples, bring);
