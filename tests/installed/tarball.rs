@@ -5,11 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tree::root;
+use harness::in_three_attempts;
 
-/// An archive that was unpacked, in a directory with a home.
+use crate::tree::{Tree, root};
+use crate::{example, expect_own_library, expect_sound};
+
+/// An archive that was unpacked.
 struct Unpacked {
-    directory: tempfile::TempDir,
+    /// What its script installs, in a directory with a home.
+    installed: Tree,
+    /// What was unpacked.
     tree: PathBuf,
 }
 
@@ -22,21 +27,21 @@ impl Unpacked {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let printed = String::from_utf8(made.stdout).expect("text");
         let archive = printed.lines().last().expect("it prints the archive's name");
-        let home = directory.path().join("home");
-        fs::create_dir(&home).expect("a directory");
+        let installed = Tree::below(directory, "prefix");
+        let home = installed.outside("home");
         let mut tar = Command::new("tar");
         tar.arg("--extract").arg("--file").arg(archive).arg("--directory").arg(&home);
         assert!(tar.status().expect("tar runs").success());
         let name = Path::new(archive).file_name().expect("a file").to_string_lossy().into_owned();
         let tree = home.join(name.strip_suffix(".tar.xz").expect("a tarball"));
-        Self { directory, tree }
+        Self { installed, tree }
     }
 
     /// Runs its script; returns what it printed on both streams, or that as an error.
     fn install(&self, arguments: &[&str]) -> Result<String, String> {
         let mut script = Command::new(self.tree.join("install"));
         script.args(arguments).env_clear().env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
-        let ran = script.env("HOME", self.directory.path().join("home")).output();
+        let ran = script.env("HOME", self.installed.outside("home")).output();
         let ran = ran.expect("the script runs");
         let text = [ran.stdout, ran.stderr].concat();
         let text = String::from_utf8(text).expect("text");
@@ -65,7 +70,7 @@ fn an_archive_installs_what_its_document_says_and_removes_it() {
 
 /// Installed, run, installed once more, and removed, beside what somebody else has there.
 fn expect_install_and_removal(unpacked: &Unpacked) {
-    let prefix = unpacked.directory.path().join("prefix");
+    let prefix = unpacked.installed.outside("prefix");
     fs::create_dir_all(prefix.join("bin")).expect("a directory");
     fs::write(prefix.join("bin/other"), "theirs").expect("written");
     let before = below(&prefix);
@@ -88,6 +93,7 @@ fn expect_install_and_removal(unpacked: &Unpacked) {
         assert!(text.contains(&format!("{at}/bin/consort ")), "{text}");
         assert!(!text.contains("/usr/bin/env"), "{text}");
     }
+    expect_sound_of_a_program(&unpacked.installed);
     unpacked.install(&["--remove", "--prefix", &at]).expect("it removes");
     assert_eq!(below(&prefix), before);
     for (words, reason) in
@@ -96,6 +102,14 @@ fn expect_install_and_removal(unpacked: &Unpacked) {
         let refused = unpacked.install(words).expect_err("it makes no sense");
         assert!(refused.contains(reason), "{refused}");
     }
+}
+
+/// A program that is built with what is installed plays through its library, as the script says, to
+/// its server.
+fn expect_sound_of_a_program(installed: &Tree) {
+    let tone = example(installed);
+    expect_own_library(installed, &tone);
+    in_three_attempts(|| expect_sound(installed, &tone));
 }
 
 /// What `objdump` prints of a program or a library.

@@ -1,4 +1,4 @@
-//! An installation, made once and moved.
+//! An installation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,12 +15,23 @@ pub(crate) fn root() -> &'static Path {
 
 /// An installed tree, in a directory with a home and a runtime directory for the programs that are
 /// run.
-pub(crate) struct Tree(TempDir);
+pub(crate) struct Tree {
+    directory: TempDir,
+    prefix: PathBuf,
+}
 
 /// Where the tree is moved to.
 const MOVED: &str = "elsewhere/moved";
 
 impl Tree {
+    /// What is, or will be, installed in the directory `prefix` of another one.
+    pub(crate) fn below(directory: TempDir, prefix: &str) -> Self {
+        for made in ["home", "run"] {
+            fs::create_dir(directory.path().join(made)).expect("a directory");
+        }
+        Self { prefix: directory.path().join(prefix), directory }
+    }
+
     /// Installs (in release mode, as users do) and moves the tree.
     pub(crate) fn install_and_move() -> Self {
         let directory = TempDir::with_prefix("consort-installed-").expect("a temporary directory");
@@ -28,21 +39,20 @@ impl Tree {
         let mut xtask = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         xtask.args(["xtask", "install", "--prefix"]).arg(&first).current_dir(root());
         assert!(xtask.status().expect("cargo runs").success(), "cargo xtask install");
-        for made in ["elsewhere", "home", "run"] {
-            fs::create_dir(directory.path().join(made)).expect("a directory");
-        }
-        fs::rename(&first, directory.path().join(MOVED)).expect("the tree is moved");
-        Self(directory)
+        let tree = Self::below(directory, MOVED);
+        fs::create_dir(tree.outside("elsewhere")).expect("a directory");
+        fs::rename(&first, &tree.prefix).expect("the tree is moved");
+        tree
     }
 
     /// A file of the tree.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.outside(MOVED).join(name)
+        self.prefix.join(name)
     }
 
     /// A file next to the tree.
     pub(crate) fn outside(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// A program of the tree, with next to nothing in its environment.
