@@ -7,6 +7,7 @@ mod heard;
 mod hearing;
 mod hostile;
 mod links;
+mod meters;
 mod monitors;
 mod patching;
 mod pipes;
