@@ -401,8 +401,8 @@ impl CycleThread {
 
     /// Waits for all clients where the graph sets the pace.
     fn await_end(&self, info: CycleInfo) {
-        // MUTATION: await_end.waits_for_the_late
         let is_awaited = |seat: &&PlanSeat| seat.health.late_cycles() == 0;
+        // MUTATION: await_end.without_limit
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
         let gives_up = || {
             [&self.shared.stop, &self.shared.hurry]

@@ -212,6 +212,7 @@ fn timing(
     version: u16,
     answered_ns: u64,
 ) -> Option<RemoteTiming> {
+    // MUTATION: remote_timing.any_delay
     let us = |us: u64| (us <= MAX_DELAY_US).then_some(us.cast_signed());
     Some(match direction {
         Direction::Playback => {

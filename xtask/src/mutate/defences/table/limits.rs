@@ -325,4 +325,10 @@ pub(super) const LIMITS: &[Defence] = &[
         PULSE,
         "front_end::tests::recording::a_program_that_takes_nothing_has_what_it_was_granted_kept_and_no_more",
     ),
+    unit(
+        "remote_timing.any_delay",
+        Replace("us <= MAX_DELAY_US", "true"),
+        PULSE,
+        "remote::incoming::tests::times_that_make_no_sense_are_left_alone",
+    ),
 ];
