@@ -11,10 +11,12 @@ use crate::scenario::{alone, judged};
 const RATE_HZ: usize = 48_000;
 /// Longer than the programs take to start and to record.
 const SENT_FRAMES: usize = 12 * RATE_HZ;
-/// What a pause may last. The server waits 20 ms for callbacks, and two plans are taken by cycles
-/// of 5 and 11 ms. Without a limit of its own, the pause would last as long as the answer waits for
-/// callbacks: half a second.
-const LONGEST_GAP_FRAMES: usize = RATE_HZ / 10;
+/// Frames of a cycle before the change, and after it.
+const QUANTA: [usize; 2] = [256, 512];
+/// What a pause may last: the server waits 20 ms for callbacks, and cycles before and after take
+/// the plans with which it begins and ends. Without a limit of its own, the pause would last as
+/// long as the answer waits for callbacks: half a second.
+const LONGEST_GAP_FRAMES: usize = RATE_HZ / 50 + QUANTA[0] + QUANTA[1];
 
 /// Records a sound that the server plays, with a change to 512 frames meanwhile.
 fn recorded_over_a_change(mode: &[&str], sent: &[f32]) -> Vec<f32> {
