@@ -113,8 +113,23 @@ fn the_streams_of_a_loopback_have_a_volume_and_a_mute_that_are_heard_and_kept() 
             short.split_whitespace().next().expect("an index").to_owned()
         };
         let [input, output] = ["sink-inputs", "source-outputs"].map(index);
+        // Elsewhere, and back.
         let refused = scene.run("pactl", &["move-sink-input", &input, "one"]);
-        assert!(refused.stderr.contains("Invalid argument"), "{refused:?}");
+        assert!(refused.stderr.contains("Invalid argument"), "into itself: {refused:?}");
+        for (sink, device) in [("consort", "system"), ("two", "two")] {
+            scene.pactl(&["move-sink-input", &input, sink]);
+            eventually("it goes there", || {
+                let links = scene.links();
+                let is_there = links.len() == 1 && links[0].contains(&format!("one to {device}"));
+                is_there.then_some(())
+            });
+            eventually("it is shown there", || {
+                let short = scene.pactl(&["list", "short", "sink-inputs"]);
+                let sinks = scene.pactl(&["list", "short", "sinks"]);
+                let at = sinks.lines().find(|line| line.split('\t').nth(1) == Some(sink))?;
+                (short.split('\t').nth(1) == at.split('\t').next()).then_some(())
+            });
+        }
         scene.pactl(&["set-sink-input-volume", &input, "50%"]);
         let hear = |scene: &Scene, levels: [f32; 2]| {
             assert!(scene.pactl(&["list", "sink-inputs"]).contains("32768 /  50% / -18.06 dB"));

@@ -141,7 +141,14 @@ pub(crate) struct NewLoopback {
 }
 
 impl NewLoopback {
-    fn ends(&self) -> impl Iterator<Item = LinkEnd> {
+    /// Returns whether what it plays is what it records, at once.
+    pub fn is_into_itself(&self) -> bool {
+        let Heard { device, captures } = &self.from;
+        !captures && self.to.iter().any(|(to, _)| to == device)
+    }
+
+    /// Returns where it records, and where it plays.
+    pub fn ends(&self) -> impl Iterator<Item = LinkEnd> {
         let to = self.to.iter().map(|(device, _)| LinkEnd::Plays(device.clone()));
         std::iter::once(LinkEnd::Records(self.from.clone())).chain(to)
     }

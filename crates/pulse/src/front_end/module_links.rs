@@ -5,8 +5,9 @@ use super::FrontEnd;
 use super::module_arguments::Arguments;
 use super::module_kinds::Kind;
 use super::module_plans::Plan;
+use super::module_streams::Side;
 use super::modules::{Module, OwnLink, State};
-use crate::output::{Devices, NewLink};
+use crate::output::{Devices, NewLink, NewLoopback};
 
 impl<D: Devices> FrontEnd<D> {
     /// The process of a module passes frames on, or says why it cannot.
@@ -39,7 +40,10 @@ impl<D: Devices> FrontEnd<D> {
     pub fn link_has_ended(&mut self, index: u32, reason: Option<&str>, now_ns: u64) {
         let before = self.link_of(index);
         self.refresh(now_ns);
-        if before != self.link_of(index) || self.goes_on_with_fewer(index, now_ns) {
+        let goes_on = before != self.link_of(index)
+            || self.follow_default(index, now_ns)
+            || self.goes_on_with_fewer(index, now_ns);
+        if goes_on {
             // Another process has taken its place.
             return;
         }
@@ -74,12 +78,36 @@ impl<D: Devices> FrontEnd<D> {
         let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
         let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
         let Ok(Plan { link: Some(link), .. }) = planned else { return false };
-        let link = link(String::new());
+        let NewLink::Loopback(planned) = link(String::new()) else { return false };
+        let Some(loopback) = self.where_it_was_moved(index, planned) else { return false };
+        let link = NewLink::Loopback(loopback);
         let is_another = self.link_of(index).is_some_and(|own| own != link);
         if is_another {
             self.link_again(index, link, now_ns);
         }
         is_another
+    }
+
+    /// Returns the loopback with what a user has moved where that is, as long as its device is
+    /// there; `None` if it would be played into itself.
+    fn where_it_was_moved(&mut self, index: u32, mut planned: NewLoopback) -> Option<NewLoopback> {
+        let module = self.modules.get_mut(index)?;
+        let Some(NewLink::Loopback(own)) = module.link.as_ref().map(|link| &link.new) else {
+            return Some(planned);
+        };
+        for stream in module.streams.iter_mut().filter(|stream| stream.is_pinned) {
+            let end = own.ends().find(|end| Side::of(end) == stream.side())?;
+            stream.is_pinned = self.sinks.of_device(end.device()).is_some();
+            match (stream.is_pinned, stream.side()) {
+                (false, _) => {}
+                (true, Side::Input) => planned.to.clone_from(&own.to),
+                (true, Side::Output) => {
+                    planned.from.clone_from(&own.from);
+                    (planned.from_map, planned.via) = (own.from_map, own.via);
+                }
+            }
+        }
+        (!planned.is_into_itself()).then_some(planned)
     }
 
     /// A combined sink goes on with the sinks that are left; returns whether some are.
@@ -97,7 +125,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Has another process pass frames on for a module.
-    fn link_again(&mut self, index: u32, link: NewLink, now_ns: u64) {
+    pub(super) fn link_again(&mut self, index: u32, link: NewLink, now_ns: u64) {
         self.devices.unlink(index);
         let started = self.devices.link(index, link.clone());
         if let Some(module) = self.modules.get_mut(index) {

@@ -129,9 +129,6 @@ impl<D: Devices> FrontEnd<D> {
             let most = LATENCY_MS.end();
             return Err(format!("latency_msec is {latency_ms}, and {most} is the most"));
         }
-        if !source.heard.captures && source.heard.device == sink.heard.device {
-            return Err(format!("{} would be played into itself", sink.name));
-        }
         let loopback = NewLoopback {
             from: source.heard,
             from_map: source.map,
@@ -140,6 +137,9 @@ impl<D: Devices> FrontEnd<D> {
             mixed,
             latency_ms,
         };
+        if loopback.is_into_itself() {
+            return Err(format!("{} would be played into itself", sink.name));
+        }
         Ok(Plan {
             device: None,
             link: Some(Box::new(|_| NewLink::Loopback(loopback))),

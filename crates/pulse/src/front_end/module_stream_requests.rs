@@ -1,17 +1,29 @@
 //! What programs ask about the streams of modules.
 
 use client::stream::Volume;
+use convert::ChannelMap;
 use pulseaudio::protocol::{
     ChannelVolume, Command, PulseError, SubscriptionEventType as EventType,
 };
 
 use super::absence::or_later;
+use super::module_arguments::Arguments;
+use super::module_kinds::Kind;
 use super::module_streams::Side;
-use super::sources::for_each_channel;
+use super::sources::{Source, for_each_channel};
 use super::{Answer, Answered, Client, FrontEnd};
-use crate::output::{Devices, LinkEnd};
+use crate::output::{Devices, LinkEnd, NewLink};
 use crate::playback::gain_of;
 use crate::wire;
+
+/// Where a stream is to go.
+struct NewEnd {
+    end: LinkEnd,
+    /// All channels there.
+    map: ChannelMap,
+    /// It is the default sink, or source.
+    is_default: bool,
+}
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about streams of modules; `None` if it is none of these.
@@ -58,33 +70,91 @@ impl<D: Devices> FrontEnd<D> {
                 }),
             Command::MoveSinkInput(asked) => {
                 let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
-                let device = sink.map(|sink| self.sinks.get(sink).map(|sink| &sink.device));
-                device.and_then(|device| {
-                    let plays_on = device.map(|device| LinkEnd::Plays(device.clone()));
-                    self.stays(module, (side, index), plays_on)
-                })
+                let sink = sink.and_then(|sink| self.end_on_sink(sink).ok_or(PulseError::NoEntity));
+                sink.and_then(|to| self.move_module_stream(client, module, to, now_ns))
             }
             Command::MoveSourceOutput(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
-                source.and_then(|source| {
-                    let records = self.heard_at(source).map(LinkEnd::Records);
-                    self.stays(module, (side, index), records)
-                })
+                let source =
+                    source.and_then(|of| self.end_at_source(of).ok_or(PulseError::NoEntity));
+                source.and_then(|to| self.move_module_stream(client, module, to, now_ns))
             }
             _ => self.kill_module_stream(client, module, now_ns),
         })
     }
 
-    /// A stream of a module is where its module has it: elsewhere, it would be another link.
+    fn end_on_sink(&self, sink: u32) -> Option<NewEnd> {
+        let found = self.sinks.get(sink)?;
+        let is_default = self.default_sink() == Some(sink);
+        Some(NewEnd { end: LinkEnd::Plays(found.device.clone()), map: found.map, is_default })
+    }
+
+    fn end_at_source(&self, source: Source) -> Option<NewEnd> {
+        let end = LinkEnd::Records(self.heard_at(source)?);
+        let is_default = self.default_source() == Some(source);
+        Some(NewEnd { end, map: self.samples_of(source)?.map, is_default })
+    }
+
+    /// Has a loopback play or record elsewhere, by another process. It follows no default from
+    /// there, unless it names none, and that is where it goes.
     ///
     /// # Errors
-    /// [`PulseError::Invalid`], as for each stream that must not be moved.
-    fn stays(&self, module: u32, stream: (Side, u32), to: Option<LinkEnd>) -> Answered {
-        let own = self.modules.get(module).and_then(|module| module.stream(stream));
-        match own.is_some_and(|own| Some(&own.end) == to.as_ref()) {
-            true => Ok(Answer::Done),
-            false => Err(PulseError::Invalid),
+    /// [`PulseError::Invalid`], as for each stream that must not be moved: its arguments say so, it
+    /// is of another module, or would be played into itself.
+    fn move_module_stream(
+        &mut self,
+        client: u32,
+        module: u32,
+        to: NewEnd,
+        now_ns: u64,
+    ) -> Answered {
+        // MUTATION: move_module_stream.by_anyone
+        if !self.rights_of(client).load {
+            return Err(PulseError::AccessDenied);
         }
+        let own = self.modules.get(module).ok_or(PulseError::NoEntity)?;
+        if own.streams.iter().any(|stream| stream.end == to.end) {
+            return Ok(Answer::Done);
+        }
+        let link = own.link.as_ref().ok_or(PulseError::Invalid)?;
+        let (Kind::Loopback, NewLink::Loopback(loopback)) = (own.kind, &link.new) else {
+            return Err(PulseError::Invalid);
+        };
+        if link.is_down {
+            return Err(PulseError::Busy);
+        }
+        let arguments = Arguments::read(&own.argument_text(), own.kind.keys());
+        let arguments = arguments.map_err(|_| PulseError::Invalid)?;
+        let (side, stays) = match to.end {
+            LinkEnd::Plays(_) => (Side::Input, "sink_dont_move"),
+            LinkEnd::Records(_) => (Side::Output, "source_dont_move"),
+        };
+        if arguments.boolean(stays) == Ok(Some(true)) {
+            return Err(PulseError::Invalid);
+        }
+        let mut new = loopback.clone();
+        let named = match to.end {
+            LinkEnd::Plays(device) => {
+                new.to = vec![(device, to.map)];
+                "sink"
+            }
+            LinkEnd::Records(heard) => {
+                (new.from, new.from_map) = (heard, to.map);
+                let via = arguments.samples().ok().and_then(|samples| samples.map);
+                new.via = via.filter(|via| *via != to.map);
+                "source"
+            }
+        };
+        if new.is_into_itself() {
+            return Err(PulseError::Invalid);
+        }
+        let is_pinned = arguments.text(named).is_some() || !to.is_default;
+        if let Some(own) = self.modules.get_mut(module) {
+            let streams = own.streams.iter_mut().filter(|stream| stream.side() == side);
+            streams.for_each(|stream| stream.is_pinned = is_pinned);
+        }
+        self.link_again(module, NewLink::Loopback(new), now_ns);
+        Ok(Answer::Done)
     }
 
     /// Ending a stream of a module unloads the module, as in PulseAudio.

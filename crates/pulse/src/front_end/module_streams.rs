@@ -26,6 +26,8 @@ pub(super) struct ModuleStream {
     pub end: LinkEnd,
     /// One for all of its channels, as the server has it.
     pub volume: Volume,
+    /// A user has moved it there, and another default does not move it.
+    pub is_pinned: bool,
 }
 
 impl ModuleStream {
@@ -42,7 +44,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn of(end: &LinkEnd) -> Self {
+    pub fn of(end: &LinkEnd) -> Self {
         match end {
             LinkEnd::Plays(_) => Self::Input,
             LinkEnd::Records(_) => Self::Output,
@@ -157,7 +159,7 @@ impl<D: Devices> FrontEnd<D> {
             let index = *next;
             *next = next.wrapping_add(1);
             events.push((side, EventType::New, index));
-            kept.push(ModuleStream { index, end, volume: Volume::default() });
+            kept.push(ModuleStream { index, end, volume: Volume::default(), is_pinned: false });
         }
         for ModuleStream { end, volume, .. } in &kept {
             if *volume != Volume::default() {

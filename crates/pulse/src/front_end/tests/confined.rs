@@ -151,15 +151,22 @@ fn a_rule_gives_a_confined_program_what_it_names() {
 }
 
 #[test]
-fn who_may_change_streams_of_others_unloads_no_module_by_that() {
+fn who_may_change_streams_of_others_neither_unloads_nor_moves_a_module_by_that() {
     let mut scene = Scene::allowing("patch");
     let (free, boxed) = (scene.admitted(), scene.confined());
     scene.load_named(free, "module-null-sink", "sink_name=other").expect("loaded");
     scene.load_named(free, "module-loopback", "source=other.monitor").expect("loaded");
     let mute = Command::SetSinkInputMute(SetStreamMuteParams { index: 0, mute: true });
     assert_eq!(scene.tell(boxed, &mute), Ok(()));
-    for kill in [Command::KillSinkInput(0), Command::KillSourceOutput(0)] {
-        assert_eq!(scene.tell(boxed, &kill), DENIED);
+    let to = MoveStreamParams { index: Some(0), device_index: Some(1), device_name: None };
+    for request in [
+        Command::KillSinkInput(0),
+        Command::KillSourceOutput(0),
+        Command::MoveSinkInput(to.clone()),
+        // What is captured, which it may not hear.
+        Command::MoveSourceOutput(to),
+    ] {
+        assert_eq!(scene.tell(boxed, &request), DENIED, "{request:?}");
     }
     assert_eq!(scene.tell(free, &Command::KillSinkInput(0)), Ok(()));
 }

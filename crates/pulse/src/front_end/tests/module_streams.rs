@@ -228,17 +228,78 @@ fn a_module_has_the_streams_that_pulseaudio_shows() {
     assert_eq!(streams_of("module-tunnel-sink", "server=unix:/x"), (vec![], vec![]));
 }
 
+fn to(device_name: &str) -> MoveStreamParams {
+    MoveStreamParams { index: Some(0), device_index: None, device_name: Some(text(device_name)) }
+}
+
 #[test]
-fn a_stream_of_a_module_stays_where_its_module_has_it_and_goes_with_it() {
-    let (mut scene, client, _) = looped();
-    let to = |device_index| {
-        let index = Some(0);
-        MoveStreamParams { index, device_index: Some(device_index), device_name: None }
-    };
-    assert_eq!(scene.tell(client, &Command::MoveSinkInput(to(0))), Ok(()), "it is there");
-    for elsewhere in [Command::MoveSinkInput(to(1)), Command::MoveSourceOutput(to(0))] {
-        assert_eq!(scene.tell(client, &elsewhere), Err(PulseError::Invalid));
+fn a_loopback_goes_on_where_its_streams_are_moved() {
+    let (mut scene, client, module) = looped();
+    scene.load_named(client, "module-null-sink", "sink_name=next").expect("loaded");
+    let watcher = scene.watcher();
+    let began = scene.front_end.devices_mut().started.len();
+    assert_eq!(scene.tell(client, &Command::MoveSinkInput(to("consort"))), Ok(()), "it is there");
+    assert_eq!(scene.front_end.devices_mut().started.len(), began);
+    scene.tell(client, &Command::MoveSinkInput(to("next"))).expect("moved");
+    assert_eq!(scene.loopback(module).to[0].0.as_deref(), Some("next"));
+    scene.front_end.link_has_begun(module, Ok(()), 0);
+    assert_eq!(scene.stream_changes(watcher), [(Facility::SinkInput, EventType::Changed, 0)]);
+    let [input] = &scene.inputs(client)[..] else { panic!("one plays") };
+    assert_eq!((input.index, input.sink_index), (0, 2));
+    scene.tell(client, &Command::MoveSourceOutput(to("consort.monitor"))).expect("moved");
+    let loopback = scene.loopback(module);
+    assert_eq!(loopback.from, Heard { device: None, captures: false });
+    assert_eq!((loopback.from_map.channels(), loopback.to[0].0.as_deref()), (2, Some("next")));
+    let refused = scene.tell(client, &Command::MoveSinkInput(to("consort")));
+    assert_eq!(refused, Err(PulseError::Invalid), "it would be played into itself");
+}
+
+#[test]
+fn a_loopback_that_was_moved_follows_no_default_until_its_device_goes() {
+    let (mut scene, client, module) = looped();
+    for name in ["chosen", "next"] {
+        let arguments = format!("sink_name={name}");
+        scene.load_named(client, "module-null-sink", &arguments).expect("loaded");
     }
+    scene.tell(client, &Command::MoveSinkInput(to("chosen"))).expect("moved");
+    scene.front_end.link_has_begun(module, Ok(()), 0);
+    scene.tell(client, &Command::SetDefaultSink(text("next"))).expect("set");
+    let plays_on = |scene: &mut Scene| scene.loopback(module).to[0].0.clone();
+    assert_eq!(plays_on(&mut scene).as_deref(), Some("chosen"));
+    scene.front_end.devices_mut().remove("chosen");
+    scene.front_end.link_has_ended(module, None, 0);
+    assert_eq!(plays_on(&mut scene).as_deref(), Some("next"));
+    scene.front_end.link_has_begun(module, Ok(()), 0);
+    scene.tell(client, &Command::SetDefaultSink(text("consort"))).expect("set");
+    assert_eq!(plays_on(&mut scene), None, "it follows again");
+}
+
+#[test]
+fn a_stream_of_another_module_or_that_must_not_be_moved_stays() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    for name in ["other", "third"] {
+        let arguments = format!("sink_name={name}");
+        scene.load_named(client, "module-null-sink", &arguments).expect("loaded");
+    }
+    let invalid = Err(PulseError::Invalid);
+    for (name, arguments) in [
+        ("module-remap-sink", "master=consort"),
+        ("module-loopback", "source=other.monitor sink=consort sink_dont_move=yes"),
+    ] {
+        let module = scene.load_named(client, name, arguments).expect("loaded");
+        let index = Some(scene.inputs(client)[0].index);
+        let there = MoveStreamParams { index, ..to("consort") };
+        assert_eq!(scene.tell(client, &Command::MoveSinkInput(there)), Ok(()), "{name}");
+        let elsewhere = MoveStreamParams { index, ..to("third") };
+        assert_eq!(scene.tell(client, &Command::MoveSinkInput(elsewhere)), invalid, "{name}");
+        scene.tell(client, &Command::UnloadModule(module)).expect("unloaded");
+    }
+}
+
+#[test]
+fn a_module_ends_with_each_of_its_streams() {
+    let (mut scene, client, _) = looped();
     scene.tell(client, &Command::KillSinkInput(0)).expect("ended");
     assert_eq!(scene.module_names(client), ["module-null-sink"]);
     assert!(scene.links().is_empty() && scene.outputs(client).is_empty());

@@ -129,7 +129,15 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "kill_module_stream.by_anyone",
         Replace("!self.rights_of(client).load", "false"),
         "consort-pulse",
-        "front_end::tests::confined::who_may_change_streams_of_others_unloads_no_module_by_that",
+        "front_end::tests::confined::who_may_change_streams_of_others_neither_unloads_nor_moves_a_\
+         module_by_that",
+    ),
+    unit(
+        "move_module_stream.by_anyone",
+        Replace("!self.rights_of(client).load", "false"),
+        "consort-pulse",
+        "front_end::tests::confined::who_may_change_streams_of_others_neither_unloads_nor_moves_a_\
+         module_by_that",
     ),
     unit(
         "roles.any_number",
