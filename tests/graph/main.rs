@@ -111,10 +111,11 @@ fn a_monitor_port_carries_its_playback_port_a_cycle_later() {
     let _program = thru(&server, "a");
     connect(&server, "system:monitor_1", "system:playback_2");
     connect(&server, "a:out", "system:playback_1");
-    connect(&server, "system:capture_1", "a:in");
     let physical = server.run("jack_lsp", &["-p"]).expect_success().stdout;
     let of_monitor = physical.lines().skip_while(|line| *line != "system:monitor_2").nth(1);
     assert_eq!(of_monitor.map(str::trim), Some("properties: output,"), "{physical}");
+    // It begins, and ends with the file.
+    connect(&server, "system:capture_1", "a:in");
     let heard = server.played();
     assert_eq!(heard.channels[0], sent.channels[0]);
     let (before, after) = heard.channels[1].split_at(QUANTUM);
