@@ -7,7 +7,7 @@ use proto::event::{Answer, Event};
 use proto::request::{Reply, Request};
 use proto::{decode, encode};
 
-use crate::wire::{ByHand, INPUT, OUTPUT, server, with_bystanders};
+use crate::wire::{ByHand, INPUT, OUTPUT, in_modes};
 
 /// A writer and a reader that answer nothing, so that no connection between them carries sound.
 struct DeafPair {
@@ -108,8 +108,7 @@ fn notified_until(client: &ByHand, port: u32) -> Vec<Event> {
 fn a_connection_that_never_carries_sound_delays_no_notification_of_others() {
     // Shorter than the 250 ms for which its two ends wait.
     const AT_ONCE: Duration = Duration::from_millis(200);
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let (listener, mut other) = (listener(server), ByHand::active(server, "other"));
         let mut deaf = DeafPair::open(server);
         deaf.connect();
@@ -138,8 +137,7 @@ fn a_connection_that_never_carries_sound_delays_no_notification_of_others() {
 
 #[test]
 fn connections_that_never_carry_sound_delay_no_latency_of_others() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let listener = listener(server);
         let mut deaf = DeafPair::open(server);
         deaf.connect();
@@ -153,8 +151,7 @@ fn connections_that_never_carry_sound_delay_no_latency_of_others() {
 
 #[test]
 fn latency_passes_end_while_a_program_asks_for_more() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let listener = listener(server);
         let mut flood = ByHand::open(server, "flood");
         let is_second_half = |event: &Event| matches!(event, Event::Latency { capture: false, .. });

@@ -4,7 +4,7 @@ use proto::MAX_PACKET_BYTES;
 use proto::hello::{Hello, PROTOCOL_VERSION, Role, Welcome, encode_first};
 use rt::shm::LAYOUT_VERSION;
 
-use crate::wire::{Wire, assert_says, server, with_bystanders};
+use crate::wire::{Wire, assert_says, in_modes, server, with_bystanders};
 
 fn hello(layout: u32) -> Vec<u8> {
     encode_first(&Hello { layout, role: Role::Observer })
@@ -67,8 +67,7 @@ fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
 
 #[test]
 fn a_first_packet_longer_than_any_message_is_refused() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut wire = Wire::connect(server);
         wire.send(&vec![b'x'; MAX_PACKET_BYTES + 1], &[]);
         assert_says("oversized", &wire.sent_away(), &["too long"]);
@@ -77,10 +76,9 @@ fn a_first_packet_longer_than_any_message_is_refused() {
 
 #[test]
 fn invalid_client_names_are_refused_with_the_reason() {
-    let mut server = server();
     let oversized = "x".repeat(65);
     let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         for (case, name, word) in [
             ("empty", "", "must not be empty"),
             ("blank", " \t ", "must not be empty"),
@@ -102,6 +100,5 @@ fn invalid_client_names_are_refused_with_the_reason() {
 
 #[test]
 fn a_program_that_sends_no_first_packet_is_disconnected() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| Wire::connect(server).assert_closed());
+    in_modes(|server| Wire::connect(server).assert_closed());
 }

@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use sys::memory::{OwnSlab, Segment};
 
-use crate::wire::{ByHand, assert_says, server, with_bystanders};
+use crate::wire::{ByHand, assert_says, in_modes};
 
 fn memfd(size_bytes: usize, seals: SealFlags) -> OwnedFd {
     let memfd =
@@ -29,7 +29,6 @@ fn read_only(memfd: &OwnedFd) -> OwnedFd {
 
 #[test]
 fn memory_that_its_owner_could_still_shrink_is_no_slab() {
-    let mut server = server();
     let size = SealFlags::SHRINK | SealFlags::GROW;
     let all = size | SealFlags::FUTURE_WRITE;
     let mut file = tempfile::tempfile().expect("a file");
@@ -59,7 +58,7 @@ fn memory_that_its_owner_could_still_shrink_is_no_slab() {
         ("a file", file.into(), "memory that was offered cannot be used"),
         ("a pipe", pipe.into(), "not a memfd"),
     ];
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         for (case, descriptor, word) in &cases {
             let mut client = ByHand::open(server, "bad");
             let text = client.refusal_with(Request::AddSlab, &[descriptor.as_fd()]);
@@ -75,8 +74,7 @@ fn memory_that_its_owner_could_still_shrink_is_no_slab() {
 
 #[test]
 fn a_slab_is_exactly_one_descriptor() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let slab = OwnSlab::create().expect("memory");
         let descriptor = slab.segment().fd();
         for (count, word) in [(0, "one descriptor is expected, 0 came"), (2, "2 came")] {

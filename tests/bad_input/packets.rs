@@ -10,11 +10,10 @@ use proto::{MAX_PACKET_BYTES, encode};
 use rustix::net::sockopt::set_socket_linger;
 use sys::socket::MAX_DESCRIPTORS;
 
-use crate::wire::{ByHand, Wire, assert_says, refused, server, with_bystanders};
+use crate::wire::{ByHand, Wire, assert_says, in_modes, refused, server};
 
 #[test]
 fn packets_that_are_no_requests_are_refused_one_by_one() {
-    let mut server = server();
     let good = encode(&Numbered { number: 9, message: Request::SetQuantum { frames: 64 } });
     let cases: [(&str, Vec<u8>, &str); 6] = [
         ("one byte", vec![0xff], "1 bytes that are not a message"),
@@ -24,7 +23,7 @@ fn packets_that_are_no_requests_are_refused_one_by_one() {
         ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "message"),
         ("oversized", vec![0; MAX_PACKET_BYTES + 1], "too long"),
     ];
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         let mut observer = Wire::observer(server);
         for (case, packet, word) in &cases {
@@ -53,8 +52,7 @@ fn an_overlong_request_is_refused_with_the_reason() {
 
 #[test]
 fn an_empty_packet_ends_its_connection_only() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         let null = std::fs::File::open("/dev/null").expect("a device");
         client.wire.send(b"", &[null.as_fd()]);
@@ -64,9 +62,8 @@ fn an_empty_packet_ends_its_connection_only() {
 
 #[test]
 fn an_unexpected_descriptor_ends_its_connection() {
-    let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let few = vec![null.as_fd(); MAX_DESCRIPTORS];
         for _ in 0..20 {
             let mut client = ByHand::open(server, "bad");
@@ -101,8 +98,7 @@ fn lingering() -> (OwnedFd, TcpStream) {
 
 #[test]
 fn a_descriptor_whose_close_lasts_delays_no_answer() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut others = Vec::new();
         let mut with_slow = |send: &dyn Fn(BorrowedFd<'_>)| {
             let (slow, other) = lingering();
@@ -135,9 +131,8 @@ fn a_descriptor_whose_close_lasts_delays_no_answer() {
 
 #[test]
 fn a_packet_with_more_descriptors_than_fit_is_refused() {
-    let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let status = encode(&Numbered { number: 1, message: Request::Status });
         for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, 253] {
             let mut client = ByHand::open(server, "bad");
@@ -152,8 +147,7 @@ fn a_packet_with_more_descriptors_than_fit_is_refused() {
 #[test]
 fn answers_with_tokens_that_the_server_never_gave_change_nothing() {
     use proto::event::Answer;
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::active(server, "bad");
         let other = ByHand::active(server, "other");
         for token in (0..200).chain([u64::MAX]) {

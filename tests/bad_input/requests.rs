@@ -6,10 +6,7 @@ use proto::property::{
 };
 use proto::request::{PortType, Reply, Request, SlabSlot};
 
-use crate::wire::{
-    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, port, refused, server,
-    with_bystanders,
-};
+use crate::wire::{ByHand, INPUT, OUTPUT, Wire, assert_says, in_modes, port, quantum_of, refused};
 
 fn connect(source: &str, destination: &str) -> Request {
     Request::Connect { source: source.into(), destination: destination.into() }
@@ -17,7 +14,6 @@ fn connect(source: &str, destination: &str) -> Request {
 
 #[test]
 fn impossible_ports_are_refused_with_the_reason() {
-    let mut server = server();
     let slot = |slab, slot| Some(SlabSlot { slab, slot });
     let oversized = "x".repeat(320);
     let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
@@ -35,11 +31,11 @@ fn impossible_ports_are_refused_with_the_reason() {
         ("largest numbers", port("p", OUTPUT, slot(u32::MAX, u32::MAX)), "needs a slot in a slab"),
         ("an input with a slot", port("p", INPUT, slot(0, 0)), "has no slot"),
     ];
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         client.add_slab();
         client.register("taken", INPUT);
-        for (case, port, word) in cases {
+        for (case, port, word) in cases.clone() {
             assert_says(case, &client.refusal(Request::RegisterPort(port)), &[word]);
         }
         client.register("still possible", OUTPUT);
@@ -48,9 +44,8 @@ fn impossible_ports_are_refused_with_the_reason() {
 
 #[test]
 fn impossible_connections_are_refused_with_the_reason() {
-    let mut server = server();
     let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         client.add_slab();
         client.register("in", INPUT);
@@ -82,8 +77,7 @@ fn impossible_connections_are_refused_with_the_reason() {
 
 #[test]
 fn impossible_properties_are_refused_with_the_reason() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         let property = |subject, key: &str, text: &str, type_name: &str| {
             let value = PropertyValue { text: text.into(), type_name: type_name.into() };
@@ -129,8 +123,7 @@ fn impossible_properties_are_refused_with_the_reason() {
 
 #[test]
 fn a_client_that_sets_properties_without_end_is_stopped() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         let port = client.register("in", INPUT);
         let mut set = 0;
@@ -157,8 +150,7 @@ fn a_client_that_sets_properties_without_end_is_stopped() {
 
 #[test]
 fn a_client_cannot_take_what_belongs_to_another() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut owner = ByHand::open(server, "owner");
         let owned = owner.register("in", INPUT);
         let mut client = ByHand::open(server, "bad");
@@ -190,23 +182,21 @@ fn a_client_cannot_take_what_belongs_to_another() {
 
 #[test]
 fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut observer = Wire::observer(server);
+        let before = quantum_of(server);
         for frames in [0, 8193, 10_000_000, u32::MAX] {
             let text = refused(observer.ask(Request::SetQuantum { frames }));
             assert_says("a quantum", &text, &[&frames.to_string(), "out of range: 1 to 8192"]);
         }
-        let Reply::Status(status) = observer.ask(Request::Status) else { panic!("no status") };
-        assert_eq!(status.quantum, QUANTUM_FRAMES);
+        assert_eq!(quantum_of(server), before);
     });
 }
 
 /// A suggestion compares names letter by letter, on the thread that serves all programs.
 #[test]
 fn a_client_is_given_no_suggestion_for_the_names_that_it_makes_up() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    in_modes(|server| {
         let mut client = ByHand::open(server, "bad");
         for number in 0..1000 {
             client.register(&format!("a port with a name of its own, {number}"), INPUT);

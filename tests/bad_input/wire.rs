@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use harness::{Judge, Server, eventually, not_run};
+use harness::{Judge, Server, eventually, in_three_attempts, modes, not_run};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
 pub use proto::port_flags::{INPUT, OUTPUT};
 use proto::request::{
@@ -308,14 +308,32 @@ pub fn descriptors_of(server: &mut Server) -> usize {
     std::fs::read_dir(path).expect("the server runs").count()
 }
 
-/// Cycles that a bystander may lose without a stall of the machine to explain it: the bad program
-/// is tried once, and not again if chance strikes.
+/// Cycles that a bystander may lose without a stall of the machine to explain it: chance may strike
+/// once.
 const MOST_LOST: u64 = 1;
 
 /// Runs `bad` next to two programs that are independent of it: they lose nothing that the machine
 /// did not take, the server answers, and it keeps no descriptor.
 pub fn with_bystanders<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
-    let judge = Judge::of_cycles(QUANTUM_FRAMES);
+    let (result, heard) = beside_bystanders(server, bad);
+    assert_eq!(heard, Ok(()));
+    result
+}
+
+/// Runs `bad` as [`with_bystanders`], each time on a server of its own, in the modes in which
+/// faults are tried. What bystanders lose is tried again: at the shortest quanta, chance strikes
+/// more often.
+pub fn in_modes(bad: impl Fn(&mut Server)) {
+    for mode in modes() {
+        in_three_attempts(|| beside_bystanders(&mut Server::start(mode), &bad).1);
+    }
+}
+
+fn beside_bystanders<R>(
+    server: &mut Server,
+    bad: impl FnOnce(&mut Server) -> R,
+) -> (R, Result<(), String>) {
+    let judge = Judge::of_cycles(quantum_of(server));
     let source = server.probe(&["source", "src"]);
     let monitor = server.probe(&["monitor", "chk", "--from", "src:out"]);
     await_cycles(server, SOME_CYCLES);
@@ -326,18 +344,24 @@ pub fn with_bystanders<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> 
     });
     server.consort(&["status"]).expect_success();
     await_cycles(server, SOME_CYCLES);
-    match judge {
-        Some(judge) => {
-            let heard = judge.judge(monitor);
-            assert_eq!(heard.expect("next to a bad program", MOST_LOST), Ok(()));
-        }
+    let heard = match judge {
+        Some(judge) => judge.judge(monitor).expect("next to a bad program", MOST_LOST),
         None => {
             monitor.terminate().expect_success();
             not_run("no real-time priority here: what the bystanders lost is not judged");
+            Ok(())
         }
-    }
+    };
     source.terminate().expect_success();
-    result
+    (result, heard)
+}
+
+/// The length of the server's cycles, frames.
+pub fn quantum_of(server: &Server) -> u32 {
+    match Wire::observer(server).ask(Request::Status) {
+        Reply::Status(status) => status.quantum,
+        other => panic!("no status: {other:?}"),
+    }
 }
 
 /// Waits until the server has run this many more cycles.

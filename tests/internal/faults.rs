@@ -1,11 +1,9 @@
 //! Plug-ins that fail: the program that loaded them gets an error, nothing of them is left, and all
 //! others continue.
 
-use harness::{Judge, Program, Server, eventually, not_run};
+use harness::{Judge, Program, Server, eventually, in_three_attempts, modes, not_run};
 
-use crate::plug_ins::{
-    QUANTUM_FRAMES, await_end, has_ports, hosts, let_cycles_pass, load, server, unload,
-};
+use crate::plug_ins::{await_end, has_ports, hosts, let_cycles_pass, load, server, unload};
 
 /// A source and a monitor that must not be disturbed.
 struct Bystanders {
@@ -15,14 +13,13 @@ struct Bystanders {
     judge: Option<Judge>,
 }
 
-/// Cycles that they may lose without a stall of the machine to explain it: each plug-in is tried
-/// once, and not again if chance strikes.
+/// Cycles that they may lose without a stall of the machine to explain it: chance may strike once.
 const MOST_LOST: u64 = 1;
 
 impl Bystanders {
     fn at(server: &Server) -> Self {
         let source = server.probe(&["source", "bystander"]);
-        let judge = Judge::of_cycles(QUANTUM_FRAMES);
+        let judge = Judge::of_cycles(server.status().quantum);
         let monitor = server.probe(&["monitor", "monitor", "--from", "bystander:out"]);
         let_cycles_pass(server);
         Self { _source: source, monitor, judge }
@@ -30,14 +27,31 @@ impl Bystanders {
 
     /// Checks that they are clients as before, and that no cycle of theirs was lost.
     fn expect_well(self, server: &Server) {
+        assert_eq!(self.lost_nothing(server), Ok(()));
+    }
+
+    /// The same; what was lost is an error.
+    fn lost_nothing(self, server: &Server) -> Result<(), String> {
         server.await_connection("monitor:in", "bystander:out");
         let_cycles_pass(server);
         let Some(judge) = self.judge else {
             self.monitor.terminate().expect_success();
-            return not_run("no real-time priority here: what the bystanders lost is not judged");
+            not_run("no real-time priority here: what the bystanders lost is not judged");
+            return Ok(());
         };
-        let heard = judge.judge(self.monitor);
-        assert_eq!(heard.expect("next to a plug-in that fails", MOST_LOST), Ok(()));
+        judge.judge(self.monitor).expect("next to a plug-in that fails", MOST_LOST)
+    }
+}
+
+/// Runs `bad` beside bystanders, in the modes in which faults are tried.
+fn in_modes(bad: impl Fn(&mut Server)) {
+    for mode in modes() {
+        in_three_attempts(|| {
+            let mut server = server(mode);
+            let bystanders = Bystanders::at(&server);
+            bad(&mut server);
+            bystanders.lost_nothing(&server)
+        });
     }
 }
 
@@ -77,41 +91,39 @@ fn a_plug_in_that_hangs_in_jack_initialize_delays_no_other() {
 
 #[test]
 fn a_plug_in_that_ends_in_a_cycle_harms_no_other() {
-    let mut server = server(&[]);
-    let bystanders = Bystanders::at(&server);
-    for (fault, words) in
-        [("process-crash", "was ended by signal 11"), ("process-exit", "has ended by itself")]
-    {
-        load(&server, "culprit", "plug_in", fault).expect_success();
-        let _ = server.run("jack_connect", &["bystander:out", "culprit:in"]);
-        eventually(&format!("the server says that {fault} happened"), || {
-            server.program().stderr().contains(words).then_some(())
-        });
-        assert!(!has_ports(&server, "culprit"), "{fault}");
-        assert!(unload(&server, "culprit").stderr.contains("not found"), "{fault}");
-        assert_eq!(hosts(&mut server), [0; 0], "{fault}");
-        // Its name is free.
-        load(&server, "culprit", "plug_in", "").expect_success();
-        unload(&server, "culprit").expect_success();
-    }
-    bystanders.expect_well(&server);
+    in_modes(|server| {
+        for (fault, words) in
+            [("process-crash", "was ended by signal 11"), ("process-exit", "has ended by itself")]
+        {
+            load(server, "culprit", "plug_in", fault).expect_success();
+            let _ = server.run("jack_connect", &["bystander:out", "culprit:in"]);
+            eventually(&format!("the server says that {fault} happened"), || {
+                server.program().stderr().contains(words).then_some(())
+            });
+            assert!(!has_ports(server, "culprit"), "{fault}");
+            assert!(unload(server, "culprit").stderr.contains("not found"), "{fault}");
+            assert_eq!(hosts(server), [0; 0], "{fault}");
+            // Its name is free.
+            load(server, "culprit", "plug_in", "").expect_success();
+            unload(server, "culprit").expect_success();
+        }
+    });
 }
 
 #[test]
 fn a_plug_in_that_hangs_or_crashes_can_be_unloaded() {
-    let mut server = server(&[]);
-    let bystanders = Bystanders::at(&server);
-    for fault in ["process-hang", "finish-crash", "finish-exit", "finish-hang"] {
-        load(&server, "culprit", "plug_in", fault).expect_success();
-        let processes = hosts(&mut server);
-        assert_eq!(processes.len(), 1, "{fault}");
-        server.run("jack_connect", &["bystander:out", "culprit:in"]).expect_success();
-        let unloaded = unload(&server, "culprit").expect_success();
-        assert!(unloaded.stdout.contains("culprit unloaded."), "{fault}: {unloaded:?}");
-        assert!(!has_ports(&server, "culprit"), "{fault}");
-        await_end(&processes);
-    }
-    bystanders.expect_well(&server);
+    in_modes(|server| {
+        for fault in ["process-hang", "finish-crash", "finish-exit", "finish-hang"] {
+            load(server, "culprit", "plug_in", fault).expect_success();
+            let processes = hosts(server);
+            assert_eq!(processes.len(), 1, "{fault}");
+            server.run("jack_connect", &["bystander:out", "culprit:in"]).expect_success();
+            let unloaded = unload(server, "culprit").expect_success();
+            assert!(unloaded.stdout.contains("culprit unloaded."), "{fault}: {unloaded:?}");
+            assert!(!has_ports(server, "culprit"), "{fault}");
+            await_end(&processes);
+        }
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use harness::{Finished, Server, c_compiler, eventually, library_directory};
+use harness::{Finished, MODES, Server, c_compiler, eventually, library_directory};
 use tempfile::TempDir;
 
 /// Compiles `plug_in.c` into `directory`, linked with the library of that file's name.
@@ -22,9 +22,6 @@ pub(crate) fn compile(directory: &Path, name: &str, library: &str) {
     );
 }
 
-/// The length of its cycles.
-pub(crate) const QUANTUM_FRAMES: u32 = 256;
-
 /// A server whose first plug-in directory is its own directory's `plug-ins`, with `plug_in` in it.
 pub(crate) fn server(options: &[&str]) -> Server {
     server_with(options, |_| {})
@@ -36,9 +33,8 @@ pub(crate) fn server_with(options: &[&str], prepare: impl FnOnce(&mut Command)) 
     let plug_ins = directory.path().join("plug-ins");
     std::fs::create_dir(&plug_ins).expect("a directory");
     compile(&plug_ins, "plug_in", "libjackserver.so.0");
-    let quantum = QUANTUM_FRAMES.to_string();
-    let all = [&["--quantum", &quantum], options].concat();
-    Server::start_with(directory, &all, |command| {
+    let usual = if options.contains(&"--quantum") { &[][..] } else { MODES[1] };
+    Server::start_with(directory, &[usual, options].concat(), |command| {
         command.env("JACK_INTERNAL_DIR", &plug_ins);
         prepare(command);
     })
