@@ -1,10 +1,11 @@
 /* A client that turns system calls against what it was given: its descriptors, its shared memory, and nothing else.
  *
- *   hostile NAME CALL [--to PORT]
+ *   hostile NAME CALL [--to PORT | --with MEMORY]
  *
  * It has an output, which is silent and connected with PORT, and prints "ready" once it is active. At each SIGUSR1 it makes
  * the call, again and again for two seconds where that makes sense, and prints "done". It keeps every page that it ever had
- * mapped. Words are the aligned 32-bit words of its shared memory, writable or not:
+ * mapped, and that of the segment MEMORY, by its path in /proc. Words are the aligned 32-bit words of its shared memory,
+ * writable or not:
  *
  *   requeue    moves all sleepers of every word to a word of its own
  *   poison     sleeps on the words that change with FUTEX_WAIT_REQUEUE_PI, where a wake-up stops with an error
@@ -17,6 +18,7 @@
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
  *   linger     sends the server TCP sockets whose close lasts an hour
  *   bulk       sends the server the only descriptors of memfds of 256 MiB
+ *   fuse       sends the server files of a file system that never answers a close
  *   splice     writes into the descriptors of its segments: splice, sendfile, pwrite, a larger size, a new mapping; prints
  *              "written" if any of it is done
  *   remap      moves its mappings to other places and makes them longer, and asks for write access there; prints "written"
@@ -44,6 +46,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,11 +280,11 @@ static void remap(void) {
 }
 
 struct parcel {
-    int socket, descriptor;
+    int socket, descriptor, is_kept;
 };
 
-/* Closes its own descriptor at once, so that the server has the last one. A thread of its own: if
- * the server was faster, the slow close is ours. */
+/* Closes its own descriptor at once, so that the server has the last one, unless every close is slow. A thread of its own:
+ * if the server was faster, the slow close is ours. */
 static void *send_away(void *argument) {
     struct parcel parcel = *(struct parcel *)argument;
     char byte = 'x', space[CMSG_SPACE(sizeof(int))] = {0};
@@ -293,13 +296,35 @@ static void *send_away(void *argument) {
     header->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(header), &parcel.descriptor, sizeof parcel.descriptor);
     sendmsg(parcel.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    close(parcel.descriptor);
+    if (!parcel.is_kept)
+        close(parcel.descriptor);
     return NULL;
 }
 
-/* Sends a descriptor of its own on every connection to the server. */
-static void send_descriptors(int (*make)(void)) {
+static void send_on_thread(int socket, int descriptor, int is_kept) {
     static struct parcel parcels[256];
+    pthread_t sender;
+    parcels[socket] = (struct parcel){socket, descriptor, is_kept};
+    if (pthread_create(&sender, NULL, send_away, &parcels[socket]) != 0)
+        abort();
+    pthread_detach(sender);
+}
+
+/* Connects once more where a socket of the library's is connected; -1: that has no address. */
+static int connect_again(int socket_of_library) {
+    struct sockaddr_un address = {0};
+    socklen_t size = sizeof address;
+    if (getpeername(socket_of_library, (struct sockaddr *)&address, &size) != 0 || address.sun_path[0] == 0)
+        return -1;
+    int again = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (again < 0 || again >= 256 || connect(again, (struct sockaddr *)&address, size) != 0)
+        abort();
+    return again;
+}
+
+/* Sends a descriptor of its own on every connection to the server, and one in the first packet of a new one. */
+static void send_descriptors(int (*make)(void), int is_kept) {
+    int fresh = -1;
     for (int socket = 3; socket < 256; socket++) {
         struct stat what;
         int type = 0;
@@ -307,12 +332,14 @@ static void send_descriptors(int (*make)(void)) {
         if (fstat(socket, &what) != 0 || !S_ISSOCK(what.st_mode) ||
             getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET)
             continue;
-        pthread_t sender;
-        parcels[socket] = (struct parcel){socket, make()};
-        if (pthread_create(&sender, NULL, send_away, &parcels[socket]) != 0)
-            abort();
-        pthread_detach(sender);
+        if (socket == fresh)
+            continue;
+        if (fresh < 0 && (fresh = connect_again(socket)) >= 0)
+            send_on_thread(fresh, make(), is_kept);
+        send_on_thread(socket, make(), is_kept);
     }
+    if (fresh < 0)
+        abort();
     usleep(100000);
 }
 
@@ -340,8 +367,15 @@ static int make_bulky(void) {
     return memory;
 }
 
-static void linger(void) { send_descriptors(make_lingering); }
-static void bulk(void) { send_descriptors(make_bulky); }
+#include "silent_fuse.h"
+
+static int fuse_file = -1;
+
+static int make_silent(void) { return dup(fuse_file); }
+
+static void linger(void) { send_descriptors(make_lingering, 0); }
+static void bulk(void) { send_descriptors(make_bulky, 0); }
+static void fuse(void) { send_descriptors(make_silent, 1); }
 
 static void leave_a_child(void) {
     if (fork() == 0) {
@@ -361,7 +395,7 @@ static const struct call {
     void (*make)(void);
     int is_repeated;
 } calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1}, {"merge", merge, 1},
-             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fork", leave_a_child, 0},
+             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fuse", fuse, 0}, {"fork", leave_a_child, 0},
              {"splice", splice_into_segments, 0}, {"remap", remap, 1}},
   lying = {"lie", lie, 0};
 
@@ -390,6 +424,14 @@ static int be_silent(jack_nframes_t frames, void *unused) {
 
 static void on_signal(int signal) { atomic_store(signal == SIGUSR1 ? &asked : &quit, 1); }
 
+static void map_memory(const char *path) {
+    int memory = open(path, O_RDONLY);
+    struct stat what;
+    if (memory < 0 || fstat(memory, &what) != 0 ||
+        mmap(NULL, (size_t)what.st_size, PROT_READ, MAP_SHARED, memory, 0) == MAP_FAILED)
+        abort();
+}
+
 int main(int argc, char **argv) {
     const struct call *call = argc >= 3 ? call_named(argv[2]) : NULL;
     if (!call)
@@ -397,6 +439,10 @@ int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGUSR1, on_signal);
     signal(SIGTERM, on_signal);
+    if (call->make == fuse && (fuse_file = silent_fuse_file()) < 0) {
+        say("none");
+        return 1;
+    }
     jack_client_t *client = jack_client_open(argv[1], JackNoStartServer, NULL);
     if (!client)
         return 1;
@@ -406,6 +452,8 @@ int main(int argc, char **argv) {
         return 1;
     if (argc == 5 && strcmp(argv[3], "--to") == 0 && jack_connect(client, jack_port_name(output), argv[4]) != 0)
         return 1;
+    if (argc == 5 && strcmp(argv[3], "--with") == 0)
+        map_memory(argv[4]);
     /* Its follower's page comes a moment after the connection. */
     usleep(300000);
     keep_shared_memory();
