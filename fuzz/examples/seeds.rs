@@ -45,6 +45,7 @@ fn main() -> io::Result<()> {
     write("registry", [registry()])?;
     write("stream", [stream()])?;
     write("conversion", conversions())?;
+    write("datagrams", [datagrams()])?;
     write("recording", [recording()])?;
     let lines = [
         "-R\n-P70\n-n\nstudio\n-d\ndummy\n-r48000\n-p64",
@@ -275,6 +276,29 @@ fn stream() -> Vec<u8> {
         steps.collect::<Vec<_>>()
     });
     written.chain(wishes).flatten().collect()
+}
+
+/// An announcement, two packets of which the second comes first, the end; before each, half of its
+/// length.
+fn datagrams() -> Vec<u8> {
+    let description = "v=0\no=- 1 0 IN IP4 10.0.0.1\ns=music\nc=IN IP4 224.0.0.56/1\nt=1 0\n\
+        m=audio 46000 RTP/AVP 127\na=rtpmap:127 L16/48000/2\n";
+    let announcement = |flags: u8| {
+        let header = [flags, 0, 0, 1, 10, 0, 0, 1];
+        [&header[..], b"application/sdp\0", description.as_bytes()].concat()
+    };
+    let packet = |number: u8| {
+        let header = [0x80, 127, 0, number, 0, 0, 0, 4 * number, 0, 0, 0, 7];
+        [&header[..], &[number; 16]].concat()
+    };
+    let all = [announcement(0x20), packet(0), packet(2), packet(1), announcement(0x24)];
+    let with_length = |datagram: &Vec<u8>| {
+        let mut datagram = datagram.clone();
+        datagram.resize(datagram.len().next_multiple_of(2), b'\n');
+        let half = u8::try_from(datagram.len() / 2).unwrap_or(u8::MAX);
+        [vec![half], datagram].concat()
+    };
+    all.iter().flat_map(with_length).collect()
 }
 
 /// Its beginning, an origin, a client's name, a cycle, what the client did in it, a loss, the end.

@@ -200,9 +200,14 @@ impl Server {
 
     /// Starts `consort` with these arguments.
     pub fn spawn_consort(&self, arguments: &[&str]) -> Program {
+        Program::start(self.consort_command(arguments))
+    }
+
+    /// The command that runs `consort` with these arguments.
+    pub fn consort_command(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&binary("consort").to_string_lossy());
         command.args(arguments);
-        Program::start(command)
+        command
     }
 
     /// What Debian's `jack_lsp` prints.

@@ -1,6 +1,7 @@
 //! What libpulse is answered by PulseAudio and by us in the same script of calls, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -80,16 +81,25 @@ pub(crate) struct PulseAudio {
 
 impl PulseAudio {
     pub(crate) fn start() -> Self {
+        Self::start_with(&[], |command| command)
+    }
+
+    /// With further options, by a command that `prepare` has changed.
+    pub(crate) fn start_with(further: &[&str], prepare: impl FnOnce(Command) -> Command) -> Self {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
         let mut command = harness::command_in(directory.path(), Path::new("pulseaudio"));
         command.args(["-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1"]);
         command.args(["-L", "module-null-sink sink_name=consort format=float32le rate=48000"]);
         // What is built into consort.
         command.args(["-L", "module-stream-restore", "-L", "module-device-restore"]);
-        command.args(["-L", "module-native-protocol-unix"]);
-        let started = Self { server: Program::start(command), directory };
+        command.args(["-L", "module-native-protocol-unix"]).args(further);
+        let mut started = Self { server: Program::start(prepare(command)), directory };
         let socket = started.directory.path().join("pulse/native");
-        eventually("PulseAudio listens", || crate::listens_at(&socket).then_some(()));
+        eventually("PulseAudio listens", || {
+            assert!(started.server.is_running(), "{}", started.server.stderr());
+            // The kernel's list is that of one network, and this one may be in another.
+            UnixStream::connect(&socket).ok().map(drop)
+        });
         started
     }
 

@@ -37,7 +37,7 @@ impl Scene {
     }
 
     /// Waits until a sink or a source sleeps.
-    fn await_asleep(&self, what: &str, name: &str) {
+    pub(crate) fn await_asleep(&self, what: &str, name: &str) {
         eventually(&format!("{name} sleeps"), || {
             let list = self.pactl(&["list", "short", what]);
             let line = list.lines().find(|line| line.split('\t').nth(1) == Some(name))?;
@@ -68,7 +68,7 @@ pub(crate) fn distortion_db(samples: &[f32], frequency_hz: f64) -> f64 {
 }
 
 /// Starts to record a source of Debian's PulseAudio.
-fn record_there(there: &PulseAudio, source: &str) -> (Program, std::path::PathBuf) {
+pub(crate) fn record_there(there: &PulseAudio, source: &str) -> (Program, std::path::PathBuf) {
     let file = there.directory().join("heard.wav");
     let device = format!("--device={source}");
     let format = ["--format=float32le", "--rate=48000", "--channels=2", "--file-format=wav"];

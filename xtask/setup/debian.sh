@@ -38,6 +38,9 @@ bus="dbus-daemon libglib2.0-bin systemd python3-dbus python3-gi"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
+# Makes a network for tests that send to groups.
+network="iproute2"
+
 # Counts the instructions of a cycle.
 counting="valgrind"
 
@@ -61,6 +64,7 @@ video="gstreamer1.0-pipewire"
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
 packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $display $bus $drawing $network $counting $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -5,6 +5,7 @@
 mod links;
 mod null;
 mod processing;
+mod rtp;
 mod serve;
 mod tunnels;
 

@@ -15,6 +15,7 @@ mod midi;
 mod notifications;
 mod pipes;
 mod resampler;
+mod rtp;
 mod simple;
 mod steering;
 mod timeline;
@@ -26,6 +27,12 @@ pub use command::{Added, Device, DeviceOptions, DeviceProcesses, add, remove};
 pub use links::{EchoOptions, LinkOptions, LinkSource, Links, OwnDevice, Processing};
 pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
+
+/// Takes any datagrams, as from the network, for the fuzzer.
+#[cfg(fuzzing)]
+pub fn take_datagrams(bytes: &[u8]) {
+    rtp::take_any(bytes);
+}
 
 /// Property of a client: a description of the device that it stands for.
 pub const DEVICE_KEY: &str = "urn:consort:device";

@@ -75,7 +75,7 @@ pub(crate) fn start(
 ) -> anyhow::Result<Links> {
     let listener = listen(options.at)?;
     let description = format!("raw samples at {}", listener.local_addr()?);
-    let parts = Parts { session, description, latency_ms: None, _device: None, _fifo: None };
+    let parts = Parts::new(session, description, None);
     Links::begin(parts, open, |program| {
         let Program { connection: _, state } = program()?;
         spawn(Arc::clone(&state), move || accept(&listener, &Arc::new(options), &state))

@@ -23,6 +23,7 @@ mod module_links;
 mod module_plans;
 mod module_policies;
 mod module_requests;
+mod module_rtp;
 mod module_stream_requests;
 mod module_streams;
 mod module_tunnels;

@@ -63,6 +63,10 @@ pub(crate) enum NewLink {
     TunnelSource(NewTunnel),
     /// Raw samples of sockets are played and recorded, by programs of this front end.
     Simple(NewSimple),
+    /// What is recorded is sent to a group in the network, by a program of this front end.
+    RtpSender(NewRtpSender),
+    /// What is announced there is played, by a program of this front end.
+    RtpReceiver(NewRtpReceiver),
 }
 
 impl NewLink {
@@ -91,7 +95,7 @@ impl NewLink {
             }
             Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
             Self::TunnelSink(tunnel) | Self::TunnelSource(tunnel) => vec![Some(&tunnel.device)],
-            Self::Simple(_) => Vec::new(),
+            Self::Simple(_) | Self::RtpSender(_) | Self::RtpReceiver(_) => Vec::new(),
         }
     }
 }
@@ -214,6 +218,42 @@ pub(crate) struct NewSimple {
     pub rate_hz: u32,
     /// Their channels.
     pub map: ChannelMap,
+}
+
+/// What is sent to a group in the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewRtpSender {
+    /// The source that is recorded; `None`: the default one.
+    pub source: Option<String>,
+    /// The address of this machine from which is sent; `None`: that of the route.
+    pub from: Option<IpAddr>,
+    /// The group, or one machine.
+    pub to: IpAddr,
+    /// `None`: one that is likely to be free.
+    pub port: Option<u16>,
+    /// Bytes of samples in a packet, at most: whole frames.
+    pub payload: usize,
+    /// One more than the routers that a packet may pass.
+    pub hops: u8,
+    /// It is received on this machine, too.
+    pub loops: bool,
+    /// The name of the session; `None`: the host's.
+    pub name: Option<String>,
+    /// Hz.
+    pub rate_hz: u32,
+    /// The channels.
+    pub map: ChannelMap,
+}
+
+/// What is played of a group in the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewRtpReceiver {
+    /// The sink that plays; `None`: the default one.
+    pub sink: Option<String>,
+    /// Where sessions are announced.
+    pub group: IpAddr,
+    /// From when a frame arrives until it is heard, ms.
+    pub latency_ms: u32,
 }
 
 /// Where programs are to be let in over TCP.

@@ -4,6 +4,7 @@ mod accounts;
 mod keeper;
 mod link;
 mod link_processes;
+mod link_words;
 mod listener;
 mod machine;
 mod module_listeners;

@@ -1,14 +1,16 @@
 //! Unix sockets that carry whole messages and descriptors (`SOCK_SEQPACKET`), and what is needed of
-//! sockets that carry streams of bytes.
+//! sockets that carry streams of bytes, or datagrams.
 
 mod adopted;
 mod connection;
+mod datagrams;
 mod listener;
 mod peer;
 mod streams;
 
 pub use adopted::adopt_streams;
 pub use connection::{Connection, MAX_DESCRIPTORS, Received};
+pub use datagrams::{receive_datagrams, send_datagrams};
 pub use listener::Listener;
 pub use peer::{PeerCredentials, peer_of, process_of, security_label_of};
 pub use streams::{

@@ -16,6 +16,7 @@ use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
 use super::links::{self, LinkArguments};
+use super::rtp::{self, RtpArguments};
 use super::tunnels::{self, TunnelArguments};
 use crate::links::Links;
 use crate::{Card, CardOptions, DEVICE_KEY, LINK_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
@@ -88,6 +89,9 @@ pub struct Options {
     /// What it connects beyond this server
     #[command(flatten)]
     pub tunnel: TunnelArguments,
+    /// What it sends or plays without a connection
+    #[command(flatten)]
+    pub rtp: RtpArguments,
 }
 
 /// The device, and how its process was started.
@@ -123,6 +127,7 @@ impl Options {
             reserve_priority: None,
             link: LinkArguments::default(),
             tunnel: TunnelArguments::default(),
+            rtp: RtpArguments::default(),
         }
     }
 
@@ -182,6 +187,7 @@ impl Options {
         words.extend(self.clock_source.iter().map(|name| format!("--clock-source={name}")));
         words.extend(self.link.words());
         words.extend(self.tunnel.words());
+        words.extend(self.rtp.words());
         words.extend(self.name.iter().map(|name| format!("--name={name}")));
         words
     }
@@ -233,6 +239,13 @@ impl Served {
         cards: &dyn CardReservation,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
+        if let Some(kind) = rtp::Kind::named(&options.device) {
+            return Ok(Self::Links(Box::new(rtp::start(kind, options, open)?)));
+        }
+        ensure!(
+            options.rtp == RtpArguments::default(),
+            "an option of RTP is not for another device"
+        );
         if let Some(kind) = tunnels::Kind::named(&options.device) {
             return Ok(Self::Links(Box::new(tunnels::start(kind, options, open)?)));
         }

@@ -31,6 +31,7 @@ use client::{OpenOptions, Session};
 use sys::poll::Waker;
 
 use crate::pipes::Fifo;
+use crate::rtp::EndsAnnounced;
 pub use echo::EchoOptions;
 pub(crate) use ends::{Sink, Source};
 use link::DeviceLink;
@@ -60,6 +61,16 @@ pub(crate) struct Parts {
     pub(crate) _device: Option<OwnDevice>,
     /// What is read or written instead of a device.
     pub(crate) _fifo: Option<Fifo>,
+    /// What is announced in the network, until these links end.
+    pub(crate) _announced: Option<EndsAnnounced>,
+}
+
+impl Parts {
+    /// Those of links that have nothing beside them.
+    pub(crate) fn new(session: Session, description: String, latency_ms: Option<u32>) -> Self {
+        let (_device, _fifo, _announced) = (None, None, None);
+        Self { session, description, latency_ms, _device, _fifo, _announced }
+    }
 }
 
 /// What a link's thread has of its own: a request of one keeps no other waiting.
@@ -94,13 +105,7 @@ impl Links {
     ) -> anyhow::Result<Self> {
         let names: Vec<String> = all.iter().map(ToString::to_string).collect();
         let latency_ms = all.first().map(|options| options.latency_ms);
-        let parts = Parts {
-            session,
-            description: names.join("; "),
-            latency_ms,
-            _device: device,
-            _fifo: None,
-        };
+        let parts = Parts { _device: device, ..Parts::new(session, names.join("; "), latency_ms) };
         Self::begin(parts, open, |program| {
             all.into_iter().try_for_each(|options| {
                 let Program { connection, state } = program()?;

@@ -29,6 +29,11 @@ impl LinkState {
         }
     }
 
+    /// Returns another one that wakes the same thread, for what plays beside.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(Arc::clone(&self.waker))
+    }
+
     pub(crate) fn set_plays(&self, plays: bool) {
         self.plays.store(plays, Ordering::Relaxed);
         self.waker.wake();

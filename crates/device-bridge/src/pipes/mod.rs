@@ -70,7 +70,7 @@ pub(crate) fn start_sink(
     let name = device.as_ref().map_or_else(Clone::clone, |device| device.name().to_owned());
     let description = format!("{name} to {}: {format}", path.display());
     let parts =
-        Parts { session, description, latency_ms: None, _device: device.ok(), _fifo: Some(fifo) };
+        Parts { _device: device.ok(), _fifo: Some(fifo), ..Parts::new(session, description, None) };
     Links::begin(parts, open, |program| {
         let Program { connection, state } = program()?;
         let mut sink =
@@ -97,8 +97,7 @@ pub(crate) fn start_source(
     let fifo = Fifo::new(path)?;
     let description = format!("{} to {to}: {format}", path.display());
     let latency_shown = Some(latency_ms);
-    let parts =
-        Parts { session, description, latency_ms: latency_shown, _device: None, _fifo: Some(fifo) };
+    let parts = Parts { _fifo: Some(fifo), ..Parts::new(session, description, latency_shown) };
     Links::begin(parts, open, |program| {
         let Program { connection, state } = program()?;
         let mut source =

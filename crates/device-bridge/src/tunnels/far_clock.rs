@@ -18,7 +18,7 @@ const LEAST_GAIN: f64 = 0.05;
 
 /// One answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// When it was asked for, and when it came, ns.
     pub asked_ns: u64,
     pub answered_ns: u64,
@@ -38,7 +38,7 @@ struct Line {
 
 /// Knows what is heard when, as far as it was answered.
 #[derive(Debug)]
-pub(super) struct FarClock {
+pub(crate) struct FarClock {
     rate_hz: f64,
     line: Option<Line>,
     /// How long the fastest answer took; it grows slowly, in case that ways have changed.
@@ -46,17 +46,17 @@ pub(super) struct FarClock {
 }
 
 impl FarClock {
-    pub(super) fn new(rate_hz: u32) -> Self {
+    pub(crate) fn new(rate_hz: u32) -> Self {
         Self { rate_hz: rate_hz.into(), line: None, fastest_ns: u64::MAX }
     }
 
     /// The stream stands, or is about to begin: what was answered is true no more.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.line = None;
     }
 
     /// Takes an answer.
-    pub(super) fn answered(&mut self, answer: Answer) {
+    pub(crate) fn answered(&mut self, answer: Answer) {
         let took_ns = answer.answered_ns.saturating_sub(answer.asked_ns);
         self.fastest_ns = took_ns.min(self.fastest_ns.saturating_add(self.fastest_ns / 64));
         let at_ns = answer.asked_ns + took_ns / 2;
@@ -85,7 +85,7 @@ impl FarClock {
     }
 
     /// Returns what is heard when; a clock that stands if that is not known.
-    pub(super) fn timing(&self) -> Timing {
+    pub(crate) fn timing(&self) -> Timing {
         let Some(line) = self.line else { return Timing::default() };
         let frame_ns = 1e9 / (self.rate_hz * (1.0 + line.drift));
         // A position before the first, which is heard later, as well.

@@ -24,7 +24,7 @@ enum Plays {
 }
 
 /// Plays at another server.
-pub(super) struct FarSink {
+pub(crate) struct FarSink {
     connection: Connection,
     encoder: Encoder,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl FarSink {
     ///
     /// # Errors
     /// No thread is left.
-    pub(super) fn new(
+    pub(crate) fn new(
         opened: (RemoteWriter, RemoteReader),
         format: RemoteFormat,
         latency_ns: u64,

@@ -25,7 +25,8 @@ use crate::links::{
     End, INTERVALS, Link, LinkShape, LinkState, Links, Parts, Program, Sink, Source, open_sink,
     open_source, spawn,
 };
-use far_sink::FarSink;
+pub(crate) use far_clock::{Answer, FarClock};
+pub(crate) use far_sink::FarSink;
 use far_source::FarSource;
 
 /// How soon a connection is tried again where nothing else is asked for.
@@ -218,7 +219,8 @@ pub(crate) fn start(
     open: &OpenOptions,
 ) -> anyhow::Result<Links> {
     let (description, latency_ms) = (options.title(direction), Some(options.latency_ms));
-    let parts = Parts { session, description, latency_ms, _device: None, _fifo: None };
+    let parts =
+        Parts { session, description, latency_ms, _device: None, _fifo: None, _announced: None };
     Links::begin(parts, open, |program| {
         let Program { connection, state } = program()?;
         let link = match options.reconnect {

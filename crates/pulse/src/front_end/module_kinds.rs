@@ -23,6 +23,8 @@ pub(super) enum Kind {
     SimpleProtocolTcp,
     LadspaSink,
     EchoCancel,
+    RtpSend,
+    RtpReceive,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -33,7 +35,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 18] = [
+const ALL: [Facts; 20] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -297,6 +299,33 @@ const ALL: [Facts; 18] = [
             "use_master_format",
         ],
     },
+    Facts {
+        kind: Kind::RtpSend,
+        name: c"module-rtp-send",
+        description: "Sends what a source records, by RTP",
+        keys: &[
+            "source",
+            "format",
+            "channels",
+            "rate",
+            "destination",
+            "destination_ip",
+            "source_ip",
+            "port",
+            "mtu",
+            "loop",
+            "ttl",
+            "inhibit_auto_suspend",
+            "stream_name",
+            "enable_opus",
+        ],
+    },
+    Facts {
+        kind: Kind::RtpReceive,
+        name: c"module-rtp-recv",
+        description: "Plays what is sent by RTP",
+        keys: &["sink", "sap_address", "latency_msec"],
+    },
 ];
 
 impl Kind {
@@ -334,6 +363,8 @@ impl Kind {
                 | Self::TunnelSource
                 | Self::SimpleProtocolTcp
                 | Self::LadspaSink
+                | Self::RtpSend
+                | Self::RtpReceive
         )
     }
 

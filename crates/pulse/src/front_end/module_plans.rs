@@ -83,6 +83,8 @@ impl<D: Devices> FrontEnd<D> {
             Kind::SimpleProtocolTcp => self.simple_protocol_tcp(arguments),
             Kind::LadspaSink => self.ladspa_sink(arguments),
             Kind::EchoCancel => self.echo_cancel(arguments),
+            Kind::RtpSend => self.rtp_send(arguments),
+            Kind::RtpReceive => self.rtp_receive(arguments),
         }
     }
 

@@ -236,6 +236,8 @@ mod tests {
             Kind::SimpleProtocolTcp,
             Kind::LadspaSink,
             Kind::EchoCancel,
+            Kind::RtpSend,
+            Kind::RtpReceive,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

@@ -7,6 +7,7 @@ mod desktop;
 mod devices;
 mod module_policies;
 mod module_processing;
+mod module_rtp;
 mod module_streams;
 mod module_tunnels;
 mod modules;

@@ -1,9 +1,8 @@
 //! The processes that pass frames on for modules: `consort device serve`, each with one link.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::Context;
@@ -11,10 +10,9 @@ use sys::clock::now_ns;
 use sys::helper::{Ending, Helper, Lines};
 use sys::poll::{Interest, Poller};
 
-use crate::output::{Heard, NewLink, NewLoopback, NewPipe, NewSimple, NewTunnel};
+use super::link_words::words;
+use crate::output::NewLink;
 
-/// The server's name of the device that drives.
-const DRIVER: &str = "system";
 /// How long a process may take to end when this one does, or has closed its output, ns.
 const END_TIMEOUT_NS: u64 = 2_000_000_000;
 /// Within how long after the processes of its clients a server has ended, ns.
@@ -191,92 +189,9 @@ impl AsFd for LinkProcesses {
     }
 }
 
-/// Returns the arguments of `consort device serve`.
-fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
-    match new {
-        NewLink::TunnelSink(tunnel) => tunnel_words(tunnel, "tunnel-sink", "--from"),
-        NewLink::TunnelSource(tunnel) => tunnel_words(tunnel, "tunnel-source", "--to"),
-        NewLink::Simple(simple) => simple_words(simple, own),
-        NewLink::Loopback(loopback) => loopback_words(loopback),
-        NewLink::Processed(loopback, processing) => {
-            let further = processing.words(DRIVER).into_iter().map(OsString::from);
-            loopback_words(loopback).into_iter().chain(further).collect()
-        }
-        NewLink::PipeSink(pipe) => pipe_words(pipe, "pipe-sink", "--from", false),
-        NewLink::PipeSource(pipe) => pipe_words(pipe, "pipe-source", "--to", true),
-    }
-}
-
-fn loopback_words(new: &NewLoopback) -> Vec<OsString> {
-    let NewLoopback { from: Heard { device, captures }, from_map, via, to, mixed, latency_ms } =
-        new;
-    let named = |device: &Option<String>| device.clone().unwrap_or_else(|| DRIVER.into());
-    let part = if *captures { ":capture" } else { "" };
-    let mut words = vec![
-        "loopback".to_owned(),
-        format!("--from={}{part}", named(device)),
-        format!("--from-positions={from_map}"),
-        format!("--latency={latency_ms}"),
-    ];
-    words.extend(via.iter().map(|map| format!("--via-positions={map}")));
-    words.extend(to.iter().map(|(device, _)| format!("--to={}", named(device))));
-    words.extend(to.iter().map(|(_, map)| format!("--to-positions={map}")));
-    words.extend((!mixed).then(|| "--unmixed".to_owned()));
-    words.into_iter().map(OsString::from).collect()
-}
-
-fn pipe_words(new: &NewPipe, kind: &str, device: &str, states_rate: bool) -> Vec<OsString> {
-    let mut file = OsString::from("--file=");
-    file.push(&new.file);
-    let mut words = vec![kind.to_owned()];
-    words.push(format!("{device}={}", new.device));
-    words.push(format!("--format={}", new.format));
-    words.push(format!("--channels={}", new.channels));
-    words.extend(states_rate.then(|| format!("--rate={}", new.rate_hz)));
-    words.into_iter().map(OsString::from).chain(std::iter::once(file)).collect()
-}
-
-fn tunnel_words(new: &NewTunnel, kind: &str, device: &str) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![
-        kind.into(),
-        format!("{device}={}", new.device).into(),
-        format!("--peer={}", new.server).into(),
-        format!("--format={}", new.format).into(),
-        format!("--positions={}", new.map).into(),
-        format!("--latency={}", new.latency_ms).into(),
-    ];
-    words.extend(new.far_device.iter().map(|name| format!("--peer-device={name}").into()));
-    words.extend(new.reconnect_ms.map(|ms| format!("--reconnect={ms}").into()));
-    words.extend(new.cookie.iter().map(|file| {
-        let mut word = OsString::from("--peer-cookie=");
-        word.push(file);
-        word
-    }));
-    words
-}
-
-fn simple_words(new: &NewSimple, own: &Path) -> Vec<OsString> {
-    let mut peer = OsString::from("--peer=unix:");
-    peer.push(own);
-    let mut words: Vec<OsString> = vec![
-        "simple-protocol".into(),
-        peer,
-        format!("--listen={}", new.at).into(),
-        format!("--format={}", new.format).into(),
-        format!("--rate={}", new.rate_hz).into(),
-        format!("--positions={}", new.map).into(),
-    ];
-    words.extend(new.plays.then(|| "--plays".into()));
-    words.extend(new.records.then(|| "--records".into()));
-    words.extend(new.sink.iter().map(|name| format!("--peer-device={name}").into()));
-    words.extend(new.source.iter().map(|name| format!("--peer-source={name}").into()));
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processing::{NewEcho, NewPlugin, NewSpeex, Processing};
 
     #[test]
     fn an_end_is_news_after_a_while_and_never_if_its_number_was_given_up() {
@@ -291,135 +206,5 @@ mod tests {
         assert_eq!(ended.take_due(WITH_SERVER_NS), None);
         assert_eq!(ended.take_due(WITH_SERVER_NS + 10), Some((2, Some("why".into()))));
         assert_eq!((ended.due_ns(), ended.take_due(u64::MAX)), (None, None));
-    }
-
-    #[test]
-    fn a_process_is_given_all_that_its_link_is() {
-        let stereo = "front-left,front-right".parse().expect("a map");
-        let mono = "mono".parse().expect("a map");
-        let loopback = NewLoopback {
-            from: Heard { device: None, captures: true },
-            from_map: mono,
-            via: None,
-            to: vec![(None, stereo), (Some("-other".into()), mono)],
-            mixed: true,
-            latency_ms: 50,
-        };
-        let own = Path::new("/run/native");
-        let all = words(&NewLink::Loopback(loopback.clone()), own);
-        assert_eq!(
-            all,
-            [
-                "loopback",
-                "--from=system:capture",
-                "--from-positions=mono",
-                "--latency=50",
-                "--to=system",
-                "--to=-other",
-                "--to-positions=front-left,front-right",
-                "--to-positions=mono",
-            ]
-        );
-        let other = NewLoopback { via: Some(stereo), mixed: false, ..loopback.clone() };
-        let all = words(&NewLink::Loopback(other), own);
-        assert!(all.contains(&"--via-positions=front-left,front-right".into()));
-        assert!(all.contains(&"--unmixed".into()));
-        let processing = Processing::Ladspa(NewPlugin {
-            plugin: "-a".into(),
-            label: "b c".into(),
-            control: Some(",1".into()),
-            inputs: None,
-            outputs: Some("Out".into()),
-        });
-        let processed = words(&NewLink::Processed(loopback.clone(), Box::new(processing)), own);
-        let expected = ["--plugin=-a", "--label=b c", "--control=,1", "--plugin-outputs=Out"];
-        assert_eq!(processed[processed.len() - 4..], expected);
-        let speex = NewSpeex {
-            filter_ms: 200,
-            agc: false,
-            denoise: true,
-            suppress: true,
-            suppress_db: Some(-40),
-            suppress_active_db: None,
-        };
-        let echo = NewEcho {
-            of: "-k".into(),
-            of_map: mono,
-            heard_on: (None, stereo),
-            latency_ms: 100,
-            speex: Some(speex),
-            frame_ms: 20,
-        };
-        let link = NewLink::Processed(loopback, Box::new(Processing::Echo(echo)));
-        let processed = words(&link, own);
-        let expected = [
-            "--echo-of=-k",
-            "--echo-of-positions=mono",
-            "--echo-heard-on=system",
-            "--echo-heard-positions=front-left,front-right",
-            "--echo-latency=100",
-            "--echo-frame=20",
-            "--echo-method=speex",
-            "--echo-filter=200",
-            "--echo-denoise",
-            "--echo-suppress",
-            "--echo-suppress-db=-40",
-        ];
-        assert_eq!(processed[processed.len() - expected.len()..], expected);
-        let pipe = NewPipe {
-            device: "a".into(),
-            file: "-f".into(),
-            format: "s16le".parse().expect("a format"),
-            rate_hz: 8000,
-            channels: 1,
-        };
-        let piped = words(&NewLink::PipeSource(pipe), own);
-        let expected =
-            ["pipe-source", "--to=a", "--format=s16le", "--channels=1", "--rate=8000", "--file=-f"];
-        assert_eq!(piped, expected);
-        let tunnel = NewTunnel {
-            device: "-a".into(),
-            server: "tcp:one".into(),
-            far_device: Some("-b".into()),
-            cookie: Some("-c".into()),
-            format: "s16le".parse().expect("a format"),
-            map: mono,
-            latency_ms: 50,
-            reconnect_ms: Some(7),
-        };
-        let expected = [
-            "tunnel-sink",
-            "--from=-a",
-            "--peer=tcp:one",
-            "--format=s16le",
-            "--positions=mono",
-            "--latency=50",
-            "--peer-device=-b",
-            "--reconnect=7",
-            "--peer-cookie=-c",
-        ];
-        assert_eq!(words(&NewLink::TunnelSink(tunnel), own), expected);
-        let simple = NewSimple {
-            at: "[::1]:99".parse().expect("an address"),
-            sink: None,
-            source: Some("-s".into()),
-            plays: true,
-            records: true,
-            format: "s16le".parse().expect("a format"),
-            rate_hz: 8000,
-            map: mono,
-        };
-        let expected = [
-            "simple-protocol",
-            "--peer=unix:/run/native",
-            "--listen=[::1]:99",
-            "--format=s16le",
-            "--rate=8000",
-            "--positions=mono",
-            "--plays",
-            "--records",
-            "--peer-source=-s",
-        ];
-        assert_eq!(words(&NewLink::Simple(simple), own), expected);
     }
 }

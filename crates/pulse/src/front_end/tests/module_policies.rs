@@ -130,6 +130,8 @@ fn a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out() {
         ("module-native-protocol-tcp", "auth-anonymous=1"),
         ("module-ladspa-sink", "plugin=/tmp/f label=a"),
         ("module-simple-protocol-tcp", ""),
+        ("module-rtp-send", ""),
+        ("module-rtp-recv", ""),
         ("module-tunnel-sink", "server=tcp:one"),
         ("module-tunnel-source", "server=tcp:one cookie=/etc/secret"),
     ] {
