@@ -35,6 +35,7 @@ mod server_gone;
 mod sink_inputs;
 mod suspended;
 mod tunnels;
+mod zeroconf;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

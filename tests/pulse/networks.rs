@@ -17,10 +17,26 @@ impl Network {
         Self::with("ip link set lo multicast on up && ip route add 224.0.0.0/4 dev lo")
     }
 
+    /// Two that are connected: addresses 10.77.0.1 and 10.77.0.2, on `ether`.
+    pub(crate) fn pair() -> Option<[Self; 2]> {
+        let loopback = "mount -t tmpfs tmpfs /run && ip link set lo up";
+        let pair = [Self::with(loopback)?, Self::with(loopback)?];
+        let [one, two] = [&pair[0], &pair[1]].map(|network| network.holder.id().to_string());
+        let add = ["link", "add", "ether", "netns", &*one, "type", "veth"];
+        let peer = ["peer", "name", "ether", "netns", &*two];
+        run(Command::new("ip").args(add).args(peer));
+        for (network, address) in pair.iter().zip(["10.77.0.1/24", "10.77.0.2/24"]) {
+            let ip = |words: &[&str]| run(&mut network.inside(Command::new("ip").args(words)));
+            ip(&["address", "add", address, "dev", "ether"]);
+            ip(&["link", "set", "ether", "up"]);
+        }
+        Some(pair)
+    }
+
     fn with(script: &str) -> Option<Self> {
         let script = format!("{script} && echo there && exec sleep infinity");
         let mut command = Command::new("unshare");
-        command.args(["--net", "sh", "-c", &script]);
+        command.args(["--net", "--mount", "sh", "-c", &script]);
         let mut holder = Program::start(command);
         let is_there = eventually("it is there, or not", || {
             let is_running = holder.is_running();
@@ -33,11 +49,22 @@ impl Network {
         Some(Self { holder })
     }
 
-    /// The same command inside.
+    /// The same command inside, with the files outside.
     pub(crate) fn inside(&self, command: &Command) -> Command {
+        self.enter(&[&*format!("--net=/proc/{}/ns/net", self.holder.id())], command)
+    }
+
+    /// The same with a `/run` of its own.
+    pub(crate) fn inside_with_run(&self, command: &Command) -> Command {
+        let holder = self.holder.id();
+        let [net, mount] = ["net=/proc/N/ns/net", "mount=/proc/N/ns/mnt"]
+            .map(|space| format!("--{}", space.replace('N', &holder.to_string())));
+        self.enter(&[&net, &mount], command)
+    }
+
+    fn enter(&self, spaces: &[&str], command: &Command) -> Command {
         let mut inside = Command::new("nsenter");
-        inside.arg(format!("--net=/proc/{}/ns/net", self.holder.id()));
-        inside.arg(command.get_program()).args(command.get_args());
+        inside.args(spaces).arg(command.get_program()).args(command.get_args());
         for (variable, value) in command.get_envs() {
             match value {
                 Some(value) => inside.env(variable, value),
@@ -52,14 +79,25 @@ impl Network {
 
     /// A server whose front end is inside.
     pub(crate) fn scene(&self) -> Scene {
+        self.scene_with(|_| {})
+    }
+
+    /// The same, with a command of the front end that `prepare` has changed.
+    pub(crate) fn scene_with(&self, prepare: impl FnOnce(&mut Command)) -> Scene {
         let mut scene = Scene::new();
         scene.front_end.signal(rustix::process::Signal::KILL);
         eventually("it has ended", || (!scene.front_end.is_running()).then_some(()));
-        let command = scene.server.consort_command(&["pulse"]);
+        let mut command = scene.server.consort_command(&["pulse"]);
+        prepare(&mut command);
         scene.front_end = Program::start(self.inside(&command));
         eventually("it answers", || {
             scene.run("pactl", &["info"]).stdout.contains("consort").then_some(())
         });
         scene
     }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("a program");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }

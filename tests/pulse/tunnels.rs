@@ -25,7 +25,7 @@ pub(crate) fn free_port() -> u16 {
 
 impl Scene {
     /// What is said when a module is refused.
-    fn refused(&mut self, arguments: &[&str], reason: &str) {
+    pub(crate) fn refused(&mut self, arguments: &[&str], reason: &str) {
         let refused = self.run("pactl", &[&["load-module"], arguments].concat());
         assert_eq!(refused.stderr, "Failure: Module initialization failed\n", "{arguments:?}");
         self.says(reason);

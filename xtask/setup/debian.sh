@@ -38,8 +38,8 @@ bus="dbus-daemon libglib2.0-bin systemd python3-dbus python3-gi"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
-# Makes a network for tests that send to groups.
-network="iproute2"
+# Makes networks for tests that send to groups, and tells machines in them of each other.
+network="iproute2 avahi-daemon pulseaudio-module-zeroconf"
 
 # Counts the instructions of a cycle.
 counting="valgrind"

@@ -8,6 +8,7 @@ mod processing;
 mod rtp;
 mod serve;
 mod tunnels;
+mod zeroconf;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};

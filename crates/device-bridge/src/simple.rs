@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use client::{OpenOptions, Session};
 use pulse::{
-    RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, play_remotely, record_remotely,
+    RemoteCookie, RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, play_remotely,
+    record_remotely,
 };
 use sys::socket::prepare_accepted;
 
@@ -53,7 +54,7 @@ impl SimpleOptions {
     fn remote(&self, device: Option<&String>, buffer: Duration, from: SocketAddr) -> RemoteOptions {
         RemoteOptions {
             server: self.front_end.clone(),
-            cookie: None,
+            cookie: RemoteCookie::OfUser,
             device: device.cloned(),
             program: format!("Simple client ({from})"),
             name: "raw samples".into(),

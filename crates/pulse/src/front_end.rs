@@ -27,6 +27,7 @@ mod module_rtp;
 mod module_stream_requests;
 mod module_streams;
 mod module_tunnels;
+mod module_zeroconf;
 mod modules;
 mod moves;
 mod new_input;
@@ -56,7 +57,7 @@ use std::path::PathBuf;
 
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
-pub(crate) use self::format::{map as codec_map, spec as codec_spec};
+pub(crate) use self::format::{map as codec_map, program as own_program, spec as codec_spec};
 pub(crate) use self::introspection::WHY_DEFAULT;
 pub(crate) use self::rights::Confined;
 use absence::Absence;
@@ -137,6 +138,8 @@ pub(crate) struct Machine {
     pub runtime_directory: PathBuf,
     /// A number that is another one for each server.
     pub cookie: u32,
+    /// The port at which programs of other machines come in, besides those of modules.
+    pub tcp_port: Option<u16>,
 }
 
 /// The server, as programs that speak the protocol see it.

@@ -36,8 +36,9 @@ pub use command::Pulse;
 #[cfg(fuzzing)]
 pub use fuzzing::answer;
 pub use remote::{
-    RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, RemoteTiming, RemoteWriter,
-    play as play_remotely, record as record_remotely,
+    RemoteControl, RemoteCookie, RemoteDevice, RemoteDeviceKind, RemoteEvent, RemoteFormat,
+    RemoteOptions, RemoteReader, RemoteServer, RemoteTiming, RemoteWriter, play as play_remotely,
+    record as record_remotely,
 };
 pub use service::{Listener, arguments_of_front_end, front_end_at};
 pub use why::Why;

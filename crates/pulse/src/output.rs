@@ -9,6 +9,7 @@ use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
 use crate::processing::Processing;
+use crate::remote::RemoteCookie;
 
 /// What streams are converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,16 @@ pub(crate) enum NewLink {
     RtpSender(NewRtpSender),
     /// What is announced there is played, by a program of this front end.
     RtpReceiver(NewRtpReceiver),
+    /// Other machines learn of the sinks and sources here.
+    ZeroconfPublisher {
+        /// At which programs come in.
+        port: u16,
+    },
+    /// Tunnels lead to the sinks and sources of other machines.
+    ZeroconfDiscoverer {
+        /// Of the tunnels, ms; `None`: as they like.
+        latency_ms: Option<u32>,
+    },
 }
 
 impl NewLink {
@@ -95,7 +106,11 @@ impl NewLink {
             }
             Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
             Self::TunnelSink(tunnel) | Self::TunnelSource(tunnel) => vec![Some(&tunnel.device)],
-            Self::Simple(_) | Self::RtpSender(_) | Self::RtpReceiver(_) => Vec::new(),
+            Self::Simple(_)
+            | Self::RtpSender(_)
+            | Self::RtpReceiver(_)
+            | Self::ZeroconfPublisher { .. }
+            | Self::ZeroconfDiscoverer { .. } => Vec::new(),
         }
     }
 }
@@ -187,8 +202,8 @@ pub(crate) struct NewTunnel {
     pub server: String,
     /// The sink or the source there; `None`: the default one.
     pub far_device: Option<String>,
-    /// The file with its cookie; `None`: the user's own.
-    pub cookie: Option<PathBuf>,
+    /// What is shown to it.
+    pub cookie: RemoteCookie,
     /// The samples on their way.
     pub format: SampleFormat,
     /// All channels of the device here.

@@ -3,7 +3,11 @@
 
 mod address;
 mod connection;
+mod control;
 mod incoming;
 
-pub use connection::{RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter, play, record};
+pub use connection::{
+    RemoteCookie, RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter, play, record,
+};
+pub use control::{RemoteControl, RemoteDevice, RemoteDeviceKind, RemoteServer};
 pub use incoming::{RemoteEvent, RemoteTiming};

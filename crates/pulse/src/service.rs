@@ -119,7 +119,9 @@ impl Service {
         poller.add(devices.links(), LINK_NEWS, Interest::Readable)?;
         poller.add(devices.listeners(), MODULES, Interest::Readable)?;
         let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
-        let front_end = FrontEnd::new(devices, machine::about());
+        let tcp_port = network.as_ref().and_then(|network| network.address().ok());
+        let tcp_port = tcp_port.map(|address| address.port());
+        let front_end = FrontEnd::new(devices, machine::about(tcp_port));
         let front_end = front_end.admitting(admission).remembering(memory, rules);
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
         let disposal = Disposal::start()?;

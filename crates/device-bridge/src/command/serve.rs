@@ -18,6 +18,7 @@ use sys::signals::TerminationSignals;
 use super::links::{self, LinkArguments};
 use super::rtp::{self, RtpArguments};
 use super::tunnels::{self, TunnelArguments};
+use super::zeroconf;
 use crate::links::Links;
 use crate::{Card, CardOptions, DEVICE_KEY, LINK_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 
@@ -246,6 +247,9 @@ impl Served {
             options.rtp == RtpArguments::default(),
             "an option of RTP is not for another device"
         );
+        if let Some(kind) = zeroconf::Kind::named(&options.device) {
+            return Ok(Self::Links(Box::new(zeroconf::start(kind, options, open)?)));
+        }
         if let Some(kind) = tunnels::Kind::named(&options.device) {
             return Ok(Self::Links(Box::new(tunnels::start(kind, options, open)?)));
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use client::{OpenOptions, Session};
 use convert::ChannelMap;
-use pulse::RemoteFormat;
+use pulse::{RemoteCookie, RemoteFormat};
 
 use super::links::{DEFAULT_FORMAT, DEFAULT_LATENCY_MS};
 use super::serve::Options;
@@ -40,6 +40,9 @@ pub struct TunnelArguments {
     /// Tunnel: the file with the cookie of the other server
     #[arg(long, value_name = "FILE", hide = true)]
     pub peer_cookie: Option<PathBuf>,
+    /// Tunnel: the other server is shown no cookie
+    #[arg(long, hide = true, conflicts_with = "peer_cookie")]
+    pub no_cookie: bool,
     /// Tunnel: the positions of the device's channels
     #[arg(long, value_name = "POSITIONS", hide = true)]
     pub positions: Option<ChannelMap>,
@@ -55,6 +58,9 @@ pub struct TunnelArguments {
     /// Simple protocol: what is recorded goes out
     #[arg(long, hide = true)]
     pub records: bool,
+    /// Zeroconf: the port that is published. The front end is --peer
+    #[arg(long, value_name = "PORT", hide = true)]
+    pub published_port: Option<u16>,
     /// Simple protocol: the source that is recorded
     #[arg(long, value_name = "NAME", hide = true)]
     pub peer_source: Option<String>,
@@ -86,11 +92,13 @@ impl TunnelArguments {
             ("--positions", self.positions.map(|map| map.to_string())),
             ("--reconnect", self.reconnect.map(|ms| ms.to_string())),
             ("--listen", self.listen.map(|at| at.to_string())),
+            ("--published-port", self.published_port.map(|port| port.to_string())),
             ("--peer-source", self.peer_source.clone()),
         ];
         let words = pairs.into_iter().filter_map(|(option, value)| Some((option, value?)));
         let words = words.map(|(option, value)| format!("{option}={value}"));
-        let flags = [("--plays", self.plays), ("--records", self.records)];
+        let flags =
+            [("--plays", self.plays), ("--records", self.records), ("--no-cookie", self.no_cookie)];
         let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into());
         words.chain(flags).collect()
     }
@@ -129,11 +137,16 @@ pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow
             return simple::start(session()?, simple, open);
         }
     };
+    let cookie = match (&tunnel.peer_cookie, tunnel.no_cookie) {
+        (Some(file), _) => RemoteCookie::File(file.clone()),
+        (None, true) => RemoteCookie::Zeros,
+        (None, false) => RemoteCookie::OfUser,
+    };
     let tunnel = TunnelOptions {
         device,
         peer,
         peer_device: tunnel.peer_device.clone(),
-        cookie: tunnel.peer_cookie.clone(),
+        cookie,
         format,
         map,
         latency_ms: link.latency.unwrap_or(DEFAULT_LATENCY_MS),

@@ -21,6 +21,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Debug;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread;
@@ -31,7 +32,6 @@ use client::{OpenOptions, Session};
 use sys::poll::Waker;
 
 use crate::pipes::Fifo;
-use crate::rtp::EndsAnnounced;
 pub use echo::EchoOptions;
 pub(crate) use ends::{Sink, Source};
 use link::DeviceLink;
@@ -61,15 +61,15 @@ pub(crate) struct Parts {
     pub(crate) _device: Option<OwnDevice>,
     /// What is read or written instead of a device.
     pub(crate) _fifo: Option<Fifo>,
-    /// What is announced in the network, until these links end.
-    pub(crate) _announced: Option<EndsAnnounced>,
+    /// What else ends with these links.
+    pub(crate) _ending: Option<Box<dyn Debug + Send + Sync>>,
 }
 
 impl Parts {
     /// Those of links that have nothing beside them.
     pub(crate) fn new(session: Session, description: String, latency_ms: Option<u32>) -> Self {
-        let (_device, _fifo, _announced) = (None, None, None);
-        Self { session, description, latency_ms, _device, _fifo, _announced }
+        let (_device, _fifo, _ending) = (None, None, None);
+        Self { session, description, latency_ms, _device, _fifo, _ending }
     }
 }
 

@@ -17,7 +17,7 @@ mod sessions;
 mod source;
 
 pub(crate) use receive::{ReceiveOptions, start as receive};
-pub(crate) use send::{EndsAnnounced, SendOptions, start as send};
+pub(crate) use send::{SendOptions, start as send};
 
 /// Where sessions are announced.
 const ANNOUNCEMENTS_PORT: u16 = 9875;

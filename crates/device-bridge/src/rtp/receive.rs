@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use client::{OpenOptions, Session};
 use convert::{ChannelMap, SampleFormat, Standard};
-use pulse::{RemoteFormat, RemoteOptions, play_remotely};
+use pulse::{RemoteCookie, RemoteFormat, RemoteOptions, play_remotely};
 use sys::clock::now_ns;
 use sys::poll::Waker;
 use sys::socket::receive_datagrams;
@@ -173,7 +173,7 @@ fn play(
     let source = PacketSource::new(socket, end, *samples, latency_ns)?;
     let remote = RemoteOptions {
         server: options.front_end.clone(),
-        cookie: None,
+        cookie: RemoteCookie::OfUser,
         device: options.sink.clone(),
         program: "RTP receiver".into(),
         name: format!("RTP Stream ({name})"),

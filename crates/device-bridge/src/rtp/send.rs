@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, bail};
 use client::{OpenOptions, Session};
 use pulse::{
-    RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter, record_remotely,
+    RemoteCookie, RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter,
+    record_remotely,
 };
 use sys::socket::send_datagrams;
 
@@ -58,7 +59,7 @@ pub(crate) struct SendOptions {
 
 /// A session, announced until this value is dropped, when its end is.
 #[derive(Debug)]
-pub(crate) struct Announced {
+struct Announced {
     /// `None`: it has ended.
     socket: Mutex<Option<UdpSocket>>,
     version: u16,
@@ -86,7 +87,7 @@ impl Announced {
 
 /// The end of a session is announced when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct EndsAnnounced(Arc<Announced>);
+struct EndsAnnounced(Arc<Announced>);
 
 impl Drop for EndsAnnounced {
     fn drop(&mut self) {
@@ -120,7 +121,7 @@ pub(crate) fn start(
     let (writer, reader) = {
         let remote = RemoteOptions {
             server: front_end,
-            cookie: None,
+            cookie: RemoteCookie::OfUser,
             device: source,
             program: "RTP sender".into(),
             name: format!("RTP to {to_packets}"),
@@ -156,7 +157,7 @@ pub(crate) fn start(
     let packets = Packets::new(numbers, samples.payload_type, format.frame_bytes(), payload);
     let title = format!("{} to {to_packets}", description.name);
     let parts = Parts {
-        _announced: Some(EndsAnnounced(Arc::clone(&announced))),
+        _ending: Some(Box::new(EndsAnnounced(Arc::clone(&announced)))),
         ..Parts::new(session, title, None)
     };
     Links::begin(parts, open, |program| {

@@ -9,7 +9,6 @@ mod far_clock;
 mod far_sink;
 mod far_source;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use anyhow::bail;
 use client::stream::{MAX_NAME_BYTES, PlaybackOptions, RecordOptions, StreamConnection};
 use client::{OpenOptions, Session};
 use convert::{ChannelMap, SampleFormat};
-use pulse::{RemoteFormat, RemoteOptions, play_remotely, record_remotely};
+use pulse::{RemoteCookie, RemoteFormat, RemoteOptions, play_remotely, record_remotely};
 use rt::rate::frames_in;
 
 use crate::links::{
@@ -41,8 +40,7 @@ pub(crate) struct TunnelOptions {
     pub(crate) peer: String,
     /// The sink or the source there; `None`: the default one.
     pub(crate) peer_device: Option<String>,
-    /// `None`: the user's own.
-    pub(crate) cookie: Option<PathBuf>,
+    pub(crate) cookie: RemoteCookie,
     pub(crate) format: SampleFormat,
     /// All channels of the device here.
     pub(crate) map: ChannelMap,
@@ -219,8 +217,7 @@ pub(crate) fn start(
     open: &OpenOptions,
 ) -> anyhow::Result<Links> {
     let (description, latency_ms) = (options.title(direction), Some(options.latency_ms));
-    let parts =
-        Parts { session, description, latency_ms, _device: None, _fifo: None, _announced: None };
+    let parts = Parts::new(session, description, latency_ms);
     Links::begin(parts, open, |program| {
         let Program { connection, state } = program()?;
         let link = match options.reconnect {

@@ -37,7 +37,7 @@ fn positions() -> impl Iterator<Item = P> {
 }
 
 /// Returns the samples that a program describes; `None` if the description makes no sense.
-pub(super) fn program(spec: &SampleSpec, map: &codec::ChannelMap) -> Option<ProgramFormat> {
+pub(crate) fn program(spec: &SampleSpec, map: &codec::ChannelMap) -> Option<ProgramFormat> {
     let format = *SampleFormat::ALL.get(usize::from(spec.format as u8))?;
     let map = own_map(map)?;
     let is_rate = (1..=convert::MAX_RATE_HZ).contains(&spec.sample_rate);

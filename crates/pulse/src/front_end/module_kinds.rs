@@ -25,6 +25,8 @@ pub(super) enum Kind {
     EchoCancel,
     RtpSend,
     RtpReceive,
+    ZeroconfPublish,
+    ZeroconfDiscover,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -35,7 +37,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 20] = [
+const ALL: [Facts; 22] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -218,6 +220,7 @@ const ALL: [Facts; 20] = [
             "sink",
             "reconnect_interval_ms",
             "cookie",
+            "auth-cookie-enabled",
             "format",
             "channels",
             "rate",
@@ -237,6 +240,7 @@ const ALL: [Facts; 20] = [
             "source",
             "reconnect_interval_ms",
             "cookie",
+            "auth-cookie-enabled",
             "format",
             "channels",
             "rate",
@@ -326,6 +330,18 @@ const ALL: [Facts; 20] = [
         description: "Plays what is sent by RTP",
         keys: &["sink", "sap_address", "latency_msec"],
     },
+    Facts {
+        kind: Kind::ZeroconfPublish,
+        name: c"module-zeroconf-publish",
+        description: "Other machines learn of the sinks and sources here, through Avahi",
+        keys: &[],
+    },
+    Facts {
+        kind: Kind::ZeroconfDiscover,
+        name: c"module-zeroconf-discover",
+        description: "Tunnels to the sinks and sources of other machines, through Avahi",
+        keys: &["latency_msec"],
+    },
 ];
 
 impl Kind {
@@ -349,7 +365,14 @@ impl Kind {
 
     /// Returns whether there is one of it at most, as in PulseAudio.
     pub fn is_once(self) -> bool {
-        matches!(self, Self::AlwaysSink | Self::SwitchOnConnect | Self::SuspendOnIdle)
+        matches!(
+            self,
+            Self::AlwaysSink
+                | Self::SwitchOnConnect
+                | Self::SuspendOnIdle
+                | Self::ZeroconfPublish
+                | Self::ZeroconfDiscover
+        )
     }
 
     /// Returns whether it opens something that is not sound: files, code, or a way in or out.
@@ -365,6 +388,8 @@ impl Kind {
                 | Self::LadspaSink
                 | Self::RtpSend
                 | Self::RtpReceive
+                | Self::ZeroconfPublish
+                | Self::ZeroconfDiscover
         )
     }
 

@@ -12,6 +12,7 @@ use super::module_policies::{
     always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect,
 };
 use super::module_tunnels as tunnels;
+use super::module_zeroconf::zeroconf_discover;
 use super::sinks::{DRIVER, Face, Shown, Sink};
 use super::sources::Source;
 use super::{FrontEnd, properties};
@@ -85,6 +86,8 @@ impl<D: Devices> FrontEnd<D> {
             Kind::EchoCancel => self.echo_cancel(arguments),
             Kind::RtpSend => self.rtp_send(arguments),
             Kind::RtpReceive => self.rtp_receive(arguments),
+            Kind::ZeroconfPublish => self.zeroconf_publish(),
+            Kind::ZeroconfDiscover => zeroconf_discover(arguments),
         }
     }
 

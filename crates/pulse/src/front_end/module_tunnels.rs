@@ -10,6 +10,7 @@ use super::module_plans::{Plan, PlannedDevice, described};
 use super::properties;
 use super::sinks::{DRIVER, Face, Shown};
 use crate::output::{Devices, NewLink, NewSimple, NewTunnel};
+use crate::remote::RemoteCookie;
 
 /// Milliseconds from when a frame is heard at one end until it is heard at the other: what a link
 /// can have, and what a network is likely to need.
@@ -83,7 +84,7 @@ impl<D: Devices> FrontEnd<D> {
             device: String::new(),
             server,
             far_device: device,
-            cookie: arguments.name("cookie")?.map(Into::into),
+            cookie: cookie(arguments)?,
             // What devices have.
             format: format.unwrap_or(SampleFormat::Linear(dsp::Format::FloatLe)),
             map,
@@ -132,5 +133,16 @@ impl<D: Devices> FrontEnd<D> {
         };
         let link = Box::new(move |_| NewLink::Simple(simple));
         Ok(Plan { device: None, link: Some(link), listening: None })
+    }
+}
+
+/// What a tunnel shows to be let in.
+fn cookie(arguments: &Arguments) -> Result<RemoteCookie, String> {
+    let file = arguments.name("cookie")?;
+    match (file, arguments.boolean("auth-cookie-enabled")?.unwrap_or(true)) {
+        (Some(file), true) => Ok(RemoteCookie::File(file.into())),
+        (None, true) => Ok(RemoteCookie::OfUser),
+        (None, false) => Ok(RemoteCookie::Zeros),
+        (Some(_), false) => Err("cookie: auth-cookie-enabled=no shows none".into()),
     }
 }

@@ -238,6 +238,8 @@ mod tests {
             Kind::EchoCancel,
             Kind::RtpSend,
             Kind::RtpReceive,
+            Kind::ZeroconfPublish,
+            Kind::ZeroconfDiscover,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

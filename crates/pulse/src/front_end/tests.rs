@@ -10,6 +10,7 @@ mod module_processing;
 mod module_rtp;
 mod module_streams;
 mod module_tunnels;
+mod module_zeroconf;
 mod modules;
 mod playback;
 mod recording;

@@ -65,13 +65,24 @@ impl RemoteFormat {
     }
 }
 
+/// What is shown to another server to be let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteCookie {
+    /// The user's own cookie. Zeros if there is none: the server may let this user in without.
+    OfUser,
+    /// That of this file.
+    File(PathBuf),
+    /// Zeros: whoever says that there is a server is not to learn a cookie.
+    Zeros,
+}
+
 /// A stream at another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteOptions {
     /// Where the server listens, in PulseAudio's words.
     pub server: String,
-    /// The file with the server's cookie; `None`: the user's own.
-    pub cookie: Option<PathBuf>,
+    /// What is shown to be let in.
+    pub cookie: RemoteCookie,
     /// The name of the sink or the source there; `None`: the default one.
     pub device: Option<String>,
     /// Name of the program, for users of that server.
@@ -220,41 +231,64 @@ fn stream_props(options: &RemoteOptions) -> Props {
     props
 }
 
-fn program_props(options: &RemoteOptions) -> Props {
+fn program_props(program: &str) -> Props {
     let mut props = Props::new();
-    set(&mut props, Prop::ApplicationName, &options.program);
+    set(&mut props, Prop::ApplicationName, program);
     set(&mut props, Prop::ApplicationProcessId, &std::process::id().to_string());
     props
 }
 
-/// Returns the cookie to show. A user without one shows zeros, as libpulse does: the server may let
-/// this user in without.
-fn cookie(options: &RemoteOptions) -> anyhow::Result<Cookie> {
-    let named = options.cookie.clone().map(CookieFile::at);
-    let file = named.map_or_else(CookieFile::of_user, Ok)?;
-    match file.existing()? {
-        Some(cookie) => Ok(cookie),
-        None if options.cookie.is_none() => Ok(Cookie([0; COOKIE_BYTES])),
-        None => Err(anyhow!("there is no cookie {}", file.shown().display())),
+/// Returns the cookie to show.
+fn cookie(of: &RemoteCookie) -> anyhow::Result<Cookie> {
+    const ZEROS: Cookie = Cookie([0; COOKIE_BYTES]);
+    match of {
+        RemoteCookie::OfUser => Ok(CookieFile::of_user()?.existing()?.unwrap_or(ZEROS)),
+        RemoteCookie::File(path) => {
+            let file = CookieFile::at(path.clone());
+            let missing = || anyhow!("there is no cookie {}", file.shown().display());
+            file.existing()?.ok_or_else(missing)
+        }
+        RemoteCookie::Zeros => Ok(ZEROS),
     }
 }
 
-/// A connection on the way to a stream.
-struct Begun {
+/// A connection without a stream, or on the way to one.
+#[derive(Debug)]
+pub(super) struct Begun {
     socket: RemoteSocket,
     incoming: IncomingReader,
     ready: VecDeque<Incoming>,
     version: u16,
     direction: Direction,
+    /// Devices have changed since somebody waited for that.
+    changed: bool,
 }
 
 impl Begun {
     fn connect(options: &RemoteOptions, direction: Direction) -> anyhow::Result<Self> {
-        let cookie = cookie(options)?;
-        let socket = Address::read(&options.server)?.connect()?;
+        let RemoteOptions { server, program, .. } = options;
+        Self::connect_as(server, cookie(&options.cookie)?, program, direction)
+    }
+
+    /// Connects without a stream.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be reached, does not answer, or refuses.
+    pub(super) fn connect_to(server: &str, program: &str) -> anyhow::Result<Self> {
+        Self::connect_as(server, cookie(&RemoteCookie::OfUser)?, program, Direction::Playback)
+    }
+
+    fn connect_as(
+        server: &str,
+        cookie: Cookie,
+        program: &str,
+        direction: Direction,
+    ) -> anyhow::Result<Self> {
+        let socket = Address::read(server)?.connect()?;
         let incoming = IncomingReader::new(direction, MAX_VERSION);
         let ready = VecDeque::new();
-        let mut begun = Self { socket, incoming, ready, version: MAX_VERSION, direction };
+        let (version, changed) = (MAX_VERSION, false);
+        let mut begun = Self { socket, incoming, ready, version, direction, changed };
         let auth = AuthParams {
             version: MAX_VERSION,
             supports_shm: false,
@@ -262,23 +296,40 @@ impl Begun {
             cookie: cookie.0.to_vec(),
         };
         let answer = begun.ask(AUTH, &Command::Auth(auth));
-        let answer = answer.with_context(|| format!("{} does not let us in", options.server))?;
+        let answer = answer.with_context(|| format!("{server} does not let us in"))?;
         let Opening::Version(version) = answer else { bail!("it answers another question") };
         ensure!(version >= MIN_VERSION, "the other server is too old: it speaks version {version}");
         begun.version = version;
-        begun.ask(NAME, &Command::SetClientName(program_props(options)))?;
+        begun.ask(NAME, &Command::SetClientName(program_props(program)))?;
         Ok(begun)
     }
 
     /// Asks, and waits for the answer.
     fn ask(&mut self, number: u32, command: &Command) -> anyhow::Result<Opening> {
+        self.ask_within(number, command, ANSWER_TIMEOUT)
+    }
+
+    /// Asks, and waits no longer than this for the answer.
+    ///
+    /// # Errors
+    /// It is refused, or does not come.
+    pub(super) fn ask_within(
+        &mut self,
+        number: u32,
+        command: &Command,
+        time: Duration,
+    ) -> anyhow::Result<Opening> {
         let request = wire::request(number, command, self.version);
         (&self.socket).write_all(&request).context("cannot write to it")?;
-        let deadline = std::time::Instant::now() + ANSWER_TIMEOUT;
+        let deadline = std::time::Instant::now() + time;
         loop {
             match self.ready.pop_front() {
                 Some(Incoming::Opening(opening)) => return Ok(opening),
                 Some(Incoming::Refused(of, error)) if of == number => bail!(refusal(error)),
+                Some(Incoming::Changed) => {
+                    self.changed = true;
+                    continue;
+                }
                 Some(_) => continue,
                 None => {}
             }
@@ -289,8 +340,24 @@ impl Begun {
         }
     }
 
+    /// Waits until devices have changed, without a bound.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub(super) fn await_change(&mut self) -> anyhow::Result<()> {
+        self.socket.set_read_timeout(None)?;
+        while !std::mem::take(&mut self.changed) {
+            match self.ready.pop_front() {
+                Some(Incoming::Changed) => self.changed = true,
+                Some(_) => {}
+                None => receive(&self.socket, &mut self.incoming, &mut self.ready)?,
+            }
+        }
+        Ok(())
+    }
+
     fn opened(self, channel: u32) -> anyhow::Result<(RemoteWriter, RemoteReader)> {
-        let Self { socket, incoming, ready, version, direction } = self;
+        let Self { socket, incoming, ready, version, direction, changed: _ } = self;
         socket.set_read_timeout(None)?;
         let reader = RemoteReader { socket: socket.again()?, incoming, ready };
         let (next_drain, bytes) = (FIRST_DRAIN, Vec::new());
@@ -335,7 +402,7 @@ impl RemoteReader {
                 Some(Incoming::Event(event)) => return event,
                 // The stream is not there, or not any more.
                 Some(Incoming::Refused(_, error)) => return RemoteEvent::Ended(refusal(error)),
-                Some(Incoming::Opening(_)) => continue,
+                Some(Incoming::Opening(_) | Incoming::Changed) => continue,
                 None => {}
             }
             if let Err(error) = receive(&self.socket, &mut self.incoming, &mut self.ready) {

@@ -2,7 +2,8 @@
 
 use pulseaudio::protocol::{
     AuthReply, Command, CommandReply, CreatePlaybackStreamReply, CreateRecordStreamReply,
-    PlaybackLatency, PulseError, RecordLatency, SourceInfo, TagStructReader,
+    LookupReply, PlaybackLatency, PulseError, RecordLatency, ServerInfo, SinkInfo, SourceInfo,
+    TagStructReader,
 };
 
 use crate::wire::{Frame, FrameError, FrameReader, Segment, read, reply_head};
@@ -14,6 +15,11 @@ pub(super) const SOURCE: u32 = 2;
 pub(super) const CREATE: u32 = 3;
 pub(super) const TIMING: u32 = 4;
 pub(super) const CORK: u32 = 5;
+pub(super) const SERVER: u32 = 6;
+pub(super) const LISTED_SINKS: u32 = 7;
+pub(super) const LISTED_SOURCES: u32 = 8;
+pub(super) const LOADED: u32 = 9;
+pub(super) const DONE: u32 = 10;
 /// Each drain has a number of its own, from here on.
 pub(super) const FIRST_DRAIN: u32 = 16;
 
@@ -69,6 +75,12 @@ pub(super) enum Opening {
     },
     Playback(Box<CreatePlaybackStreamReply>),
     Record(Box<CreateRecordStreamReply>),
+    Server(Box<ServerInfo>),
+    Sinks(Vec<SinkInfo>),
+    Sources(Vec<SourceInfo>),
+    /// A module, by its number.
+    Loaded(u32),
+    Done,
 }
 
 /// One thing that has come.
@@ -76,6 +88,8 @@ pub(super) enum Opening {
 pub(super) enum Incoming {
     Opening(Opening),
     Event(RemoteEvent),
+    /// Devices have changed.
+    Changed,
     /// A request was refused.
     Refused(u32, PulseError),
 }
@@ -163,7 +177,10 @@ fn packet_says(
         _ => {
             let read = read(packet, version).ok()?;
             let crate::wire::Request::Command(command) = read.request else { return None };
-            notice(&command, channel).map(Incoming::Event)
+            match *command {
+                Command::SubscribeEvent(_) => Some(Incoming::Changed),
+                command => notice(&command, channel).map(Incoming::Event),
+            }
         }
     }
 }
@@ -185,6 +202,14 @@ fn answer(
             Incoming::Opening(Opening::Version(theirs.min(version)))
         }
         (NAME, _) => Incoming::Opening(Opening::Named),
+        (SERVER, _) => Incoming::Opening(Opening::Server(Box::new(value(values, version)?))),
+        (LISTED_SINKS, _) => Incoming::Opening(Opening::Sinks(value(values, version)?)),
+        (LISTED_SOURCES, _) => Incoming::Opening(Opening::Sources(value(values, version)?)),
+        (LOADED, _) => {
+            let LookupReply(index) = value(values, version)?;
+            Incoming::Opening(Opening::Loaded(index))
+        }
+        (DONE, _) => Incoming::Opening(Opening::Done),
         (SOURCE, _) => {
             let info: SourceInfo = value(values, version)?;
             let is_monitor = info.monitor_of_sink_index.is_some();

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::output::{
     Heard, NewLink, NewLoopback, NewPipe, NewRtpReceiver, NewRtpSender, NewSimple, NewTunnel,
 };
+use crate::remote::RemoteCookie;
 
 /// The server's name of the device that drives.
 const DRIVER: &str = "system";
@@ -18,6 +19,17 @@ pub(super) fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
         NewLink::Simple(simple) => simple_words(simple, own),
         NewLink::RtpSender(sender) => sender_words(sender, own),
         NewLink::RtpReceiver(receiver) => receiver_words(receiver, own),
+        NewLink::ZeroconfPublisher { port } => {
+            vec![
+                "zeroconf-publish".into(),
+                own_peer(own),
+                format!("--published-port={port}").into(),
+            ]
+        }
+        NewLink::ZeroconfDiscoverer { latency_ms } => {
+            let latency = latency_ms.map(|ms| format!("--latency={ms}").into());
+            ["zeroconf-discover".into(), own_peer(own)].into_iter().chain(latency).collect()
+        }
         NewLink::Loopback(loopback) => loopback_words(loopback),
         NewLink::Processed(loopback, processing) => {
             let further = processing.words(DRIVER).into_iter().map(OsString::from);
@@ -68,11 +80,15 @@ fn tunnel_words(new: &NewTunnel, kind: &str, device: &str) -> Vec<OsString> {
     ];
     words.extend(new.far_device.iter().map(|name| format!("--peer-device={name}").into()));
     words.extend(new.reconnect_ms.map(|ms| format!("--reconnect={ms}").into()));
-    words.extend(new.cookie.iter().map(|file| {
-        let mut word = OsString::from("--peer-cookie=");
-        word.push(file);
-        word
-    }));
+    match &new.cookie {
+        RemoteCookie::OfUser => {}
+        RemoteCookie::File(file) => {
+            let mut word = OsString::from("--peer-cookie=");
+            word.push(file);
+            words.push(word);
+        }
+        RemoteCookie::Zeros => words.push("--no-cookie".into()),
+    }
     words
 }
 
@@ -221,7 +237,7 @@ mod tests {
             device: "-a".into(),
             server: "tcp:one".into(),
             far_device: Some("-b".into()),
-            cookie: Some("-c".into()),
+            cookie: RemoteCookie::File("-c".into()),
             format: "s16le".parse().expect("a format"),
             map: mono,
             latency_ms: 50,
@@ -238,7 +254,10 @@ mod tests {
             "--reconnect=7",
             "--peer-cookie=-c",
         ];
-        assert_eq!(words(&NewLink::TunnelSink(tunnel), own), expected);
+        assert_eq!(words(&NewLink::TunnelSink(tunnel.clone()), own), expected);
+        let tunnel = NewTunnel { cookie: RemoteCookie::Zeros, ..tunnel };
+        let source = words(&NewLink::TunnelSource(tunnel), own);
+        assert_eq!(source.last(), Some(&"--no-cookie".into()));
         let simple = NewSimple {
             at: "[::1]:99".parse().expect("an address"),
             sink: None,
@@ -298,5 +317,13 @@ mod tests {
             "--peer-device=-k",
         ];
         assert_eq!(words(&NewLink::RtpReceiver(receiver), own), expected);
+        let publisher = words(&NewLink::ZeroconfPublisher { port: 7 }, own);
+        assert_eq!(
+            publisher,
+            ["zeroconf-publish", "--peer=unix:/run/native", "--published-port=7"]
+        );
+        let latency_ms = Some(50);
+        let discoverer = words(&NewLink::ZeroconfDiscoverer { latency_ms }, own);
+        assert_eq!(discoverer, ["zeroconf-discover", "--peer=unix:/run/native", "--latency=50"]);
     }
 }

@@ -6,8 +6,8 @@ use sys::clock::now_ns;
 
 use crate::front_end::Machine;
 
-/// Returns user, host and a number for this process.
-pub(super) fn about() -> Machine {
+/// Returns user, host and a number for this process, with the port at which it listens.
+pub(super) fn about(tcp_port: Option<u16>) -> Machine {
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let user = user.unwrap_or_else(|_| sys::process::real_user_id().to_string());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -19,5 +19,6 @@ pub(super) fn about() -> Machine {
         host: CString::new(host.trim_end()).unwrap_or_default(),
         runtime_directory: runtime_directory.unwrap_or_default(),
         cookie: (number ^ number >> 32) as u32,
+        tcp_port,
     }
 }

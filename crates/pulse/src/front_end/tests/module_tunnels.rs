@@ -3,6 +3,7 @@
 use super::modules::FAILED;
 use super::*;
 use crate::output::{NewLink, NewSimple, NewTunnel};
+use crate::remote::RemoteCookie;
 
 #[test]
 fn a_tunnel_is_a_device_and_a_link_to_the_server_that_it_names() {
@@ -16,7 +17,7 @@ fn a_tunnel_is_a_device_and_a_link_to_the_server_that_it_names() {
         device: "tunnel-sink.tcp_one_99".into(),
         server: "tcp:one:99".into(),
         far_device: Some("music".into()),
-        cookie: Some("/c".into()),
+        cookie: RemoteCookie::File("/c".into()),
         format: "s16le".parse().expect("a format"),
         map: "mono".parse().expect("a map"),
         latency_ms: 100,
@@ -26,12 +27,14 @@ fn a_tunnel_is_a_device_and_a_link_to_the_server_that_it_names() {
     let sink = scene.sink_named(client, "tunnel-sink.tcp_one_99").expect("a sink");
     assert_eq!(sink.sample_spec.sample_rate, 44_100);
     assert_eq!(sink.description.as_deref(), Some(c"Kitchen"));
-    let plain = "server=/run/native source_name=far reconnect_interval_ms=0";
+    let plain = "server=/run/native source_name=far reconnect_interval_ms=0 \
+                 auth-cookie-enabled=no";
     let index = scene.load_named(client, "module-tunnel-source", plain).expect("loaded");
     match scene.links().get(&index) {
         Some(NewLink::TunnelSource(tunnel)) => {
             assert_eq!((tunnel.device.as_str(), tunnel.latency_ms), ("far", 200));
             assert_eq!((tunnel.far_device.as_ref(), tunnel.reconnect_ms), (None, None));
+            assert_eq!(tunnel.cookie, RemoteCookie::Zeros);
         }
         other => panic!("{other:?}"),
     }
@@ -67,6 +70,7 @@ fn tunnels_and_sockets_that_make_no_sense_are_refused() {
         ("module-tunnel-sink", "server=one reconnect_interval_ms=-1", "reconnect_interval_ms is"),
         ("module-tunnel-sink", "server=one source=two", "no argument 'source'"),
         ("module-tunnel-source", "server=one cookie=", "cookie is empty"),
+        ("module-tunnel-sink", "server=one cookie=/c auth-cookie-enabled=no", "shows none"),
         ("module-simple-protocol-tcp", "port=0", "port is '0'"),
         ("module-simple-protocol-tcp", "playback=no", "neither plays nor records"),
         ("module-simple-protocol-tcp", "listen=here", "takes an address"),

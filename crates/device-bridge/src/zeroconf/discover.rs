@@ -1,0 +1,209 @@
+//! Sinks and sources of other machines are connected by tunnels, as long as they are published.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use client::{OpenOptions, Session};
+use pulse::RemoteControl;
+
+use super::avahi::{Avahi, Sighting, Signal};
+use super::service::{OWN_SOURCES, SINKS};
+use crate::links::{LinkState, Links, Parts, Program, spawn};
+
+/// Things that were said and not looked at, at most.
+const MOST_WAITING: usize = 1024;
+/// Tunnels at once: each needs a device of the server, which has eight, and others need some, too.
+const MOST_TUNNELS: usize = 6;
+/// Services that are kept in mind.
+const MOST_SERVICES: usize = 64;
+
+/// How tunnels are loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DiscoverOptions {
+    /// Where the front end listens, in PulseAudio's words.
+    pub(crate) front_end: String,
+    /// Of the tunnels, ms; `None`: as they like.
+    pub(crate) latency_ms: Option<u32>,
+}
+
+/// Finds, on a thread of its own.
+///
+/// # Errors
+/// Nobody publishes services; the front end cannot be reached.
+pub(crate) fn start(
+    session: Session,
+    options: DiscoverOptions,
+    open: &OpenOptions,
+) -> anyhow::Result<Links> {
+    let (events, said) = sync_channel::<Signal>(MOST_WAITING);
+    let avahi = Avahi::open(events)?;
+    let control = RemoteControl::open(&options.front_end, "zeroconf discoverer")?;
+    let loaded = Arc::new(Loaded::default());
+    let ending = EndsTunnels { front_end: options.front_end.clone(), loaded: Arc::clone(&loaded) };
+    let parts = Parts {
+        _ending: Some(Box::new(ending)),
+        ..Parts::new(session, "sinks and sources of other machines".into(), None)
+    };
+    Links::begin(parts, open, |program| {
+        let Program { connection: _, state } = program()?;
+        browse(&avahi)?;
+        let known = BTreeMap::new();
+        let discoverer =
+            Discoverer { avahi, said, control, latency_ms: options.latency_ms, known, loaded };
+        spawn(Arc::clone(&state), move || discoverer.run(&state))
+    })
+}
+
+fn browse(avahi: &Avahi) -> anyhow::Result<()> {
+    for kind in [SINKS, OWN_SOURCES] {
+        avahi.browse(kind).context("Avahi finds nothing")?;
+    }
+    Ok(())
+}
+
+/// The modules that were loaded; `None`: all end, and none is loaded any more.
+#[derive(Debug)]
+struct Loaded(Mutex<Option<BTreeSet<u32>>>);
+
+impl Default for Loaded {
+    fn default() -> Self {
+        Self(Mutex::new(Some(BTreeSet::new())))
+    }
+}
+
+impl Loaded {
+    /// Loads a module, unless all end. They wait for that.
+    fn load(&self, load: impl FnOnce() -> anyhow::Result<u32>) -> Option<u32> {
+        let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loaded.as_mut().filter(|all| all.len() < MOST_TUNNELS)?;
+        let index = load().ok()?;
+        loaded.insert(index);
+        Some(index)
+    }
+
+    fn forget(&self, index: u32) {
+        let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = loaded.as_mut().map(|all| all.remove(&index));
+    }
+
+    fn take(&self) -> BTreeSet<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+}
+
+/// The tunnels end when this value is dropped.
+#[derive(Debug)]
+struct EndsTunnels {
+    front_end: String,
+    loaded: Arc<Loaded>,
+}
+
+impl Drop for EndsTunnels {
+    fn drop(&mut self) {
+        let all = self.loaded.take();
+        // If the front end has ended, so have they.
+        if let Ok(mut control) = RemoteControl::open(&self.front_end, "zeroconf discoverer") {
+            all.iter().for_each(|index| drop(control.unload(*index)));
+        }
+    }
+}
+
+/// A service: by which ways it is seen, and the module that leads there.
+#[derive(Debug, Default)]
+struct Known {
+    ways: BTreeSet<(i32, i32)>,
+    module: Option<u32>,
+}
+
+/// Loads tunnels. On its own thread.
+struct Discoverer {
+    avahi: Avahi,
+    said: Receiver<Signal>,
+    control: RemoteControl,
+    latency_ms: Option<u32>,
+    /// By name, kind and domain.
+    known: BTreeMap<(String, String, String), Known>,
+    loaded: Arc<Loaded>,
+}
+
+impl Discoverer {
+    /// Loads and unloads until the front end ends.
+    ///
+    /// # Errors
+    /// Avahi finds nothing more.
+    fn run(mut self, state: &LinkState) -> anyhow::Result<()> {
+        loop {
+            match self.said.recv().context("the system bus has ended")? {
+                Signal::Found(sighting) => self.found(sighting),
+                Signal::Lost(sighting) => self.lost(sighting),
+                Signal::Gone => {
+                    for known in std::mem::take(&mut self.known).into_values() {
+                        self.unload(known.module);
+                    }
+                }
+                Signal::There if self.known.is_empty() => browse(&self.avahi)?,
+                Signal::There | Signal::Refused(_) => {}
+            }
+            state.set_plays(self.known.values().any(|known| known.module.is_some()));
+        }
+    }
+
+    fn found(&mut self, sighting: Sighting) {
+        let Sighting { name, kind, domain, interface, protocol } = sighting.clone();
+        let key = (name, kind, domain);
+        if !self.known.contains_key(&key) && self.known.len() >= MOST_SERVICES {
+            return;
+        }
+        let known = self.known.entry(key).or_default();
+        known.ways.insert((interface, protocol));
+        if known.module.is_some() {
+            return;
+        }
+        let resolved = self.avahi.resolve(&sighting).ok();
+        let tunnel = resolved.and_then(|resolved| resolved.tunnel(self.latency_ms));
+        let control = &mut self.control;
+        // One that cannot be loaded is tried again when it is seen again.
+        known.module = tunnel
+            .and_then(|tunnel| self.loaded.load(|| control.load(tunnel.module, &tunnel.arguments)));
+    }
+
+    fn lost(&mut self, sighting: Sighting) {
+        let Sighting { name, kind, domain, interface, protocol } = sighting;
+        let key = (name, kind, domain);
+        let Some(known) = self.known.get_mut(&key) else { return };
+        known.ways.remove(&(interface, protocol));
+        if known.ways.is_empty() {
+            let module = self.known.remove(&key).and_then(|known| known.module);
+            self.unload(module);
+        }
+    }
+
+    fn unload(&mut self, module: Option<u32>) {
+        if let Some(index) = module {
+            self.loaded.forget(index);
+            // It may have ended with its server.
+            let _ = self.control.unload(index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunnels_are_few_and_none_is_loaded_once_all_end() {
+        let loaded = Loaded::default();
+        for index in 0..20 {
+            let expected = (index < 6).then_some(index);
+            assert_eq!(loaded.load(|| Ok(index)), expected, "{index}");
+        }
+        loaded.forget(3);
+        assert_eq!(loaded.load(|| anyhow::bail!("refused")), None);
+        assert_eq!(loaded.load(|| Ok(30)), Some(30));
+        assert_eq!(loaded.take(), BTreeSet::from([0, 1, 2, 4, 5, 30]));
+        assert_eq!(loaded.load(|| Ok(31)), None);
+    }
+}
