@@ -93,7 +93,11 @@ impl NewLink {
             | Self::PipeSource(_)
             | Self::TunnelSink(_)
             | Self::TunnelSource(_)
-            | Self::Simple(_) => Vec::new(),
+            | Self::Simple(_)
+            | Self::RtpSender(_)
+            | Self::RtpReceiver(_)
+            | Self::ZeroconfPublisher { .. }
+            | Self::ZeroconfDiscoverer { .. } => Vec::new(),
         }
     }
 
