@@ -110,6 +110,30 @@ pub fn demand_consecutive(samples: &[f64], at_least: usize, step: i64) {
     }
 }
 
+/// Where the numbers of consecutive frames are interrupted.
+#[derive(Debug)]
+pub struct Gap {
+    /// The first frame that is not the next one.
+    pub at: usize,
+    /// Silent frames from there on.
+    pub silent: usize,
+    /// Frames of the program that are missing.
+    pub missing: i64,
+}
+
+/// Returns the gaps between numbers, in their order.
+pub fn gaps(samples: &[f32]) -> Vec<Gap> {
+    let numbers = samples.iter().enumerate();
+    let numbers: Vec<(usize, i64)> =
+        numbers.filter_map(|(at, sample)| Some((at, number((*sample).into())?))).collect();
+    let between = numbers.windows(2).map(|pair| {
+        let [(before, last), (after, next)] = [pair[0], pair[1]];
+        let missing = (next - last - 1).rem_euclid(1 << 20);
+        Gap { at: before + 1, silent: after - before - 1, missing }
+    });
+    between.filter(|gap| gap.silent > 0 || gap.missing > 0).collect()
+}
+
 /// Plays numbered frames into the loopback card.
 pub fn play_numbers(server: &Server, frames: u32) -> Program {
     let file = server.directory().join("numbers.raw");

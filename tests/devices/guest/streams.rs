@@ -242,3 +242,56 @@ fn a_player_on_an_hda_chip_wakes_three_times_a_second_and_raises_no_interrupt() 
     println!("{woken} wake-ups and {raised} interrupts in {SECONDS} s; {stream}");
     player.terminate();
 }
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_server_whose_hda_chip_is_closed_does_not_wake() {
+    const SECONDS: u64 = 10;
+    let options = ["--capture", "0", "--quantum", "256", "--periods", "3", "--suspend", "2"];
+    let mut server = server_on("hw:0", &options);
+    play(&server, &halves(2 * RATE)).finish().expect_success();
+    awaited("the card is closed", || driver(&server).contains("closed until").then_some(()));
+    let process = server.program().id();
+    awaited("the timeouts of the last events have passed", || {
+        let before = wake_ups(process);
+        std::thread::sleep(Duration::from_secs(2));
+        (wake_ups(process) == before).then_some(())
+    });
+    let (before, interrupts) = (wake_ups(process), card_interrupts());
+    std::thread::sleep(Duration::from_secs(SECONDS));
+    let (woken, raised) = (wake_ups(process) - before, card_interrupts() - interrupts);
+    assert_eq!((woken, raised), (0, 0), "wake-ups and interrupts in {SECONDS} s");
+    // It is there for the next one.
+    play(&server, &halves(RATE)).finish().expect_success();
+}
+
+/// A program of the graph plays numbers when the first stream comes, and the card is opened
+/// differently; prints for how long it is silent.
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_program_of_the_graph_is_heard_again_after_players_have_come_and_gone() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let _source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    let recording = far::record(&server, 12);
+    std::thread::sleep(Duration::from_millis(1500));
+    let silence = Sound::of(RATE as u32, &vec![vec![0.0; 2 * RATE]; 2]);
+    for _ in 0..2 {
+        play(&server, &silence).finish().expect_success();
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    let [left, _] = recording.finish();
+    let begin = left.iter().position(|sample| *sample != 0.0).expect("it is heard");
+    let heard = &left[begin..];
+    let gaps = far::gaps(heard);
+    let ms = |frames: usize| frames as f64 * 1000.0 / RATE as f64;
+    for gap in &gaps {
+        let (at, silent, missing) = (ms(gap.at), ms(gap.silent), gap.missing);
+        println!("at {at:.0} ms: silent for {silent:.1} ms, {missing} frames are missing");
+    }
+    let first = gaps.first().expect("the card is opened differently");
+    assert!(ms(first.at) > 500.0, "it plays before the first player comes");
+    assert!(gaps.iter().all(|gap| gap.silent < RATE / 2), "{gaps:?}");
+    let last = gaps.last().map_or(0, |gap| gap.at + gap.silent);
+    assert!(ms(heard.len() - last) > 500.0, "it plays when the last player has gone: {gaps:?}");
+}
