@@ -136,7 +136,6 @@ fn check(
     values.sort_by(f64::total_cmp);
     let [least, median, most] = [0, values.len() / 2, values.len() - 1].map(|at| values[at]);
     let range = format!("{least:.4} s to {most:.4} s, median {median:.4} s");
-    println!("{what}: {range} in {} looks, more than {bound} s in {apart}", values.len());
     if apart * 10 > values.len() || median.abs() > bound {
         return Err(format!("{what}: {range}, more than {bound} s {apart} of {}", values.len()));
     }

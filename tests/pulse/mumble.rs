@@ -138,9 +138,8 @@ fn check_tone(sound: &Sound, frequency_hz: f64) -> Result<(), String> {
     let sounding = sound.sounding(0);
     let (found, frames) = (sounding.frequency_hz(0), sounding.channels[0].len());
     let (level, rest) = (sounding.rms(0), distortion_db(&sounding.channels[0], frequency_hz));
-    println!("{found} Hz in {frames} frames, level {level}, the rest at {rest} dB");
     let is_right = (found - frequency_hz).abs() < 2.0 && frames > 2 * RATE_HZ as usize;
-    if is_right && level > 0.01 && rest < -20.0 {
+    if is_right && level > 0.01 && rest < -30.0 {
         return Ok(());
     }
     Err(format!(

@@ -89,7 +89,6 @@ fn a_recording_of_the_screen_has_picture_and_sound_together() {
         // The player and the recorder need a moment to find their clocks.
         let mut apart: Vec<f64> = tones.iter().skip(3).filter_map(apart).collect();
         apart.sort_by(f64::total_cmp);
-        println!("{apart:?}");
         let is_right = |median: &f64| apart.len() >= SECONDS / 2 && median.abs() < MOST_S;
         match apart.get(apart.len() / 2).filter(|median| is_right(median)) {
             Some(_) => Ok(()),
