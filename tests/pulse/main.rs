@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod alsa;
+mod audacity;
 mod bad_input;
 mod beside_server;
 mod browsers;

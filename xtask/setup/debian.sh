@@ -29,8 +29,8 @@ pulse="mpv pulsemixer pamixer libsox-fmt-pulse libpulse-dev mplayer vlc-bin vlc-
     libsdl1.2debian openal-info libasound2-plugins espeak-ng speech-dispatcher
     speech-dispatcher-espeak-ng cava pavucontrol python3-pulsectl"
 # Programs of a desktop: a call with its server and keys for it, a recorder of what is seen and
-# heard.
-desktop="mumble mumble-server openssl obs-studio"
+# heard, an editor.
+desktop="mumble mumble-server openssl obs-studio audacity"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
