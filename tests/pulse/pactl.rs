@@ -114,6 +114,12 @@ fn outcomes(command: &dyn Fn(&str, &[&str]) -> Command, file: &str) -> Vec<(Opti
     all
 }
 
+/// pactl quits when a volume has too many channels, and again when it has read the rest of the
+/// answer: its exit code is that of the last time, which it may not come to.
+fn quits_twice(text: &str) -> bool {
+    text.contains("You tried to set volumes for")
+}
+
 #[test]
 fn every_command_of_pactl_does_what_it_does_with_pulseaudio() {
     if !is_installed("pulseaudio") {
@@ -135,7 +141,7 @@ fn every_command_of_pactl_does_what_it_does_with_pulseaudio() {
             error => *code == Some(1) && text.contains(error),
         };
         let is_right = match difference {
-            None => theirs == ours,
+            None => theirs == ours || (quits_twice(&theirs.1) && theirs.1 == ours.1),
             Some([of_them, of_us]) => is_like(&theirs, of_them) && is_like(&ours, of_us),
         };
         if !is_right {
