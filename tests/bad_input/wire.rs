@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use harness::{Judge, Server, eventually, in_three_attempts, modes, not_run};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
@@ -308,6 +309,19 @@ pub fn descriptors_of(server: &mut Server) -> usize {
     std::fs::read_dir(path).expect("the server runs").count()
 }
 
+/// The same, once it has opened what it reads of programs, and of its own threads, at each poll.
+fn settled_descriptors(server: &mut Server) -> usize {
+    let mut counted = 0;
+    eventually("the server opens nothing more", || {
+        let before = std::mem::replace(&mut counted, descriptors_of(server));
+        std::thread::sleep(A_POLL);
+        (before == counted).then_some(counted)
+    })
+}
+
+/// Longer than the server's control thread takes from one poll to the next.
+const A_POLL: Duration = Duration::from_millis(150);
+
 /// Cycles that a bystander may lose without a stall of the machine to explain it: chance may strike
 /// once.
 const MOST_LOST: u64 = 1;
@@ -337,7 +351,7 @@ fn beside_bystanders<R>(
     let source = server.probe(&["source", "src"]);
     let monitor = server.probe(&["monitor", "chk", "--from", "src:out"]);
     await_cycles(server, SOME_CYCLES);
-    let before = descriptors_of(server);
+    let before = settled_descriptors(server);
     let result = bad(server);
     eventually("the server keeps no descriptor of a bad program", || {
         (descriptors_of(server) <= before).then_some(())
