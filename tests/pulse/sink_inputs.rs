@@ -143,6 +143,7 @@ fn the_volume_of_the_sink_is_that_of_the_servers_device() {
         assert!(shown.contains("32768 /  50% / -18.06 dB"), "{shown}");
         let device = scene.server.consort_json(&["status"])["device_volume"].clone();
         assert_eq!(device, 0.125);
+        std::thread::sleep(std::time::Duration::from_millis(300));
         scene.run("pamixer", &["--mute"]).expect_success();
         assert_eq!(scene.pactl(&["get-sink-mute", "consort"]), "Mute: yes\n");
         std::thread::sleep(std::time::Duration::from_millis(300));
@@ -152,7 +153,10 @@ fn the_volume_of_the_sink_is_that_of_the_servers_device() {
         let recorded = scene.recorded();
         let heard =
             |level: f32| recorded.channels[0].iter().filter(|sample| **sample == level).count();
-        if heard(0.0625) > 0 && heard(0.5) > 4800 { Ok(()) } else { Err("it is not heard".into()) }
+        let counts = [heard(0.0625), heard(0.5)];
+        let is_heard = counts[0] > 0 && counts[1] > 4800;
+        let frames = recorded.channels[0].len();
+        is_heard.then_some(()).ok_or(format!("{counts:?} of {frames} frames are as loud as asked"))
     });
 }
 
