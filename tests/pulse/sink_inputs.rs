@@ -156,7 +156,8 @@ fn the_volume_of_the_sink_is_that_of_the_servers_device() {
         let counts = [heard(0.0625), heard(0.5)];
         let is_heard = counts[0] > 0 && counts[1] > 4800;
         let frames = recorded.channels[0].len();
-        is_heard.then_some(()).ok_or(format!("{counts:?} of {frames} frames are as loud as asked"))
+        let wrong = || format!("{counts:?} of {frames} frames are as loud as asked");
+        is_heard.then_some(()).ok_or_else(wrong)
     });
 }
 
