@@ -7,8 +7,8 @@ use std::process::Command;
 use harness::{Finished, Program, eventually, not_run};
 use tempfile::TempDir;
 
-/// What a machine has on which users log in: a system and a session manager, and buses.
-const SYSTEM: &str = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd";
+/// What a machine has on which users log in: a system and a session manager, buses, and `pkill`.
+const SYSTEM: &str = "procps,systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd";
 
 /// The user who logs in.
 const USER: &str = "musician";
