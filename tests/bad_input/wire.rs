@@ -334,10 +334,13 @@ pub fn with_bystanders<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> 
     result
 }
 
-/// Runs `bad` as [`with_bystanders`], each time on a server of its own, in the modes in which
-/// faults are tried. What bystanders lose is tried again: at the shortest quanta, chance strikes
-/// more often.
+/// Runs `bad` as [`with_bystanders`]; with `CONSORT_ALL_MODES`, each time on a server of its own in
+/// all modes in which faults are tried. At the shortest quanta chance strikes more often beside
+/// the other tests of this suite, so what bystanders lose is tried again then.
 pub fn in_modes(bad: impl Fn(&mut Server)) {
+    if std::env::var_os("CONSORT_ALL_MODES").is_none() {
+        return with_bystanders(&mut server(), |server| bad(server));
+    }
     for mode in modes() {
         in_three_attempts(|| beside_bystanders(&mut Server::start(mode), &bad).1);
     }
