@@ -7,7 +7,8 @@ use super::description::{Description, origin};
 
 /// Sessions at once, as with PulseAudio.
 const MOST: usize = 16;
-/// A session of which nothing was heard for so long has ended, ns: four of PulseAudio's intervals.
+/// A session has ended when nothing was heard of it for this long, ns: four of PulseAudio's
+/// intervals.
 const SILENT_NS: u64 = 20_000_000_000;
 /// How soon one that could not be played, or has ended, may begin again, ns.
 const AGAIN_NS: u64 = 5_000_000_000;

@@ -28,7 +28,7 @@ pub(crate) struct PublishOptions {
     pub(crate) port: u16,
 }
 
-/// What the publisher is told of.
+/// What the publisher is notified of.
 #[derive(Debug)]
 enum Event {
     Services(Vec<Service>),

@@ -72,7 +72,7 @@ pub enum RemoteCookie {
     OfUser,
     /// That of this file.
     File(PathBuf),
-    /// Zeros: whoever says that there is a server is not to learn a cookie.
+    /// Zeros: a machine that publishes a server must not learn this user's cookie.
     Zeros,
 }
 
