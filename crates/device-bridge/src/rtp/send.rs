@@ -2,16 +2,14 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use client::{OpenOptions, Session};
 use pulse::{
-    RemoteCookie, RemoteEvent, RemoteFormat, RemoteOptions, RemoteReader, RemoteWriter,
-    record_remotely,
+    RemoteCookie, RemoteEvent, RemoteFormat, RemoteOptions, RemoteWriter, record_remotely,
 };
 use sys::socket::send_datagrams;
 
@@ -20,6 +18,7 @@ use super::announcement::Announcement;
 use super::description::{Description, Samples};
 use super::packet::Packets;
 use crate::links::{LinkState, Links, Parts, Program, spawn};
+use crate::tunnels::far::listen;
 
 /// The first port that is taken where none is given, and how many even ones are: PulseAudio's.
 const FIRST_PORT: u16 = 46_000;
@@ -162,26 +161,10 @@ pub(crate) fn start(
     };
     Links::begin(parts, open, |program| {
         let Program { connection: _, state } = program()?;
-        let said = listen(reader)?;
+        let said = listen(reader, MOST_WAITING)?;
         let sender = Sender { said, _writer: writer, packets, socket, announced };
         spawn(Arc::clone(&state), move || sender.run(&state))
     })
-}
-
-/// Reads what the front end says, on a thread of its own.
-fn listen(mut reader: RemoteReader) -> anyhow::Result<Receiver<RemoteEvent>> {
-    let (say, said) = sync_channel(MOST_WAITING);
-    let read = move || {
-        loop {
-            let event = reader.listen();
-            let is_last = matches!(event, RemoteEvent::Ended(_));
-            if say.send(event).is_err() || is_last {
-                break;
-            }
-        }
-    };
-    thread::Builder::new().name("consort-far".into()).spawn(read)?;
-    Ok(said)
 }
 
 /// Sends what is recorded. On its own thread.

@@ -19,6 +19,26 @@ const FIRST_ANSWERS: u32 = 10;
 /// A server that has not answered within this time is gone, ns.
 const ANSWERS_WITHIN_NS: u64 = 10_000_000_000;
 
+/// Reads what is said, on a thread of its own, until nobody looks at it or the connection ends. At
+/// most `most` things wait.
+pub(crate) fn listen(
+    mut reader: RemoteReader,
+    most: usize,
+) -> anyhow::Result<Receiver<RemoteEvent>> {
+    let (say, said) = sync_channel(most);
+    let read = move || {
+        loop {
+            let event = reader.listen();
+            let is_last = matches!(event, RemoteEvent::Ended(_));
+            if say.send(event).is_err() || is_last {
+                break;
+            }
+        }
+    };
+    thread::Builder::new().name("consort-far".into()).spawn(read)?;
+    Ok(said)
+}
+
 /// A connection, whose reader has a thread of its own: it waits for whatever is said.
 pub(super) struct Connection {
     pub(super) writer: RemoteWriter,
@@ -35,21 +55,10 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(
-        (writer, mut reader): (RemoteWriter, RemoteReader),
+        (writer, reader): (RemoteWriter, RemoteReader),
         format: RemoteFormat,
     ) -> anyhow::Result<Self> {
-        let (say, said) = sync_channel(MOST_WAITING);
-        let read = move || {
-            loop {
-                let event = reader.listen();
-                let is_last = matches!(event, RemoteEvent::Ended(_));
-                // The link that listens may have ended.
-                if say.send(event).is_err() || is_last {
-                    break;
-                }
-            }
-        };
-        thread::Builder::new().name("consort-far".into()).spawn(read)?;
+        let said = listen(reader, MOST_WAITING)?;
         Ok(Self {
             writer,
             said,

@@ -4,7 +4,7 @@
 //! A tunnel is a link, one end of which is a stream at that server. When its frames are heard is
 //! known from its answers.
 
-mod far;
+pub(crate) mod far;
 mod far_clock;
 mod far_sink;
 mod far_source;
