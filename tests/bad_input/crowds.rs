@@ -21,8 +21,7 @@ fn resident_kib(server: &mut Server) -> u64 {
 
 #[test]
 fn a_thousand_silent_connections_keep_no_client_out() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let before = descriptors_of(server);
         let mut silent = Vec::new();
         for number in 0..1000 {
@@ -59,8 +58,7 @@ fn a_program_whose_first_packet_waits_is_not_closed_as_a_silent_one() {
 
 #[test]
 fn a_thousand_observers_at_once_are_all_answered_in_their_own_order() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut observers: Vec<Wire> = (0..1000).map(|_| Wire::observer(server)).collect();
         server.consort(&["status"]).expect_success();
         for _ in 0..2 {
@@ -106,8 +104,7 @@ pub(crate) fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
 #[test]
 fn a_server_without_a_descriptor_left_recovers() {
     let _alone = alone_with_few_descriptors();
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut before = Wire::observer(server);
         let process = Pid::from_raw(i32::try_from(server.program().id()).expect("a process id"));
         let few = descriptors_of(server) as u64 + 20;
@@ -132,8 +129,7 @@ fn a_server_without_a_descriptor_left_recovers() {
 
 #[test]
 fn a_program_that_floods_the_server_and_reads_nothing_is_closed() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let flooding = ByHand::open(server, "flood");
         let status = encode(&Numbered { number: 1, message: Request::Status });
         let mut other = Wire::observer(server);
@@ -162,8 +158,7 @@ fn a_program_that_floods_the_server_and_reads_nothing_is_closed() {
 
 #[test]
 fn a_client_that_reads_no_events_costs_bounded_memory() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let deaf = ByHand::active(server, "deaf");
         let mut busy = ByHand::active(server, "busy");
         let mut churn = |times: usize| {
@@ -188,8 +183,7 @@ fn a_client_that_reads_no_events_costs_bounded_memory() {
 
 #[test]
 fn a_client_that_reads_no_events_keeps_no_memory_of_others() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut deaf = ByHand::active(server, "deaf");
         deaf.register("in", INPUT);
         let mut come_and_go = |times: usize| {

@@ -18,7 +18,6 @@ fn hello_of_version(version: u32) -> Vec<u8> {
 
 #[test]
 fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
-    let mut server = server();
     let good = hello(LAYOUT_VERSION);
     let longer = [&good[..], b"more"].concat();
     let (newer, older) = (PROTOCOL_VERSION + 8, PROTOCOL_VERSION - 1);
@@ -56,7 +55,7 @@ fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
             layout_words.iter().map(String::as_str).collect(),
         ),
     ];
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         for (case, packet, words) in &cases {
             let mut wire = Wire::connect(server);
             wire.send(packet, &[]);

@@ -26,10 +26,9 @@ fn in_flight(count: usize) -> (Connection, Connection) {
 
 /// Runs `test` while more descriptors are in flight than the server may have open, with an observer
 /// that was there before.
-fn while_in_flight(test: impl FnOnce(&Server, &mut Wire, (Connection, Connection))) {
+fn while_in_flight(test: impl Fn(&Server, &mut Wire, (Connection, Connection))) {
     let _alone = alone_with_few_descriptors();
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut early = Wire::observer(server);
         let process = Pid::from_raw(i32::try_from(server.program().id()).expect("a process id"));
         let few = descriptors_of(server) + 100;

@@ -8,8 +8,8 @@ use crate::wire::{ByHand, INPUT, OUTPUT, assert_says, port, refused, with_bystan
 
 #[test]
 fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
-    let mut server = Server::start(&["--quantum", "1024", "--port-max", "64"]);
-    with_bystanders(&mut server, |server| {
+    let start = || Server::start(&["--quantum", "1024", "--port-max", "64"]);
+    with_bystanders(start, |server| {
         let mut greedy = ByHand::open(server, "greedy");
         for number in 0..48 {
             greedy.register(&number.to_string(), INPUT);
@@ -27,8 +27,8 @@ fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
 
 #[test]
 fn a_client_may_offer_twice_the_memory_that_its_ports_need() {
-    let mut server = Server::start(&["--quantum", "1024", "--client-ports", "17"]);
-    with_bystanders(&mut server, |server| {
+    let start = || Server::start(&["--quantum", "1024", "--client-ports", "17"]);
+    with_bystanders(start, |server| {
         let mut greedy = ByHand::open(server, "greedy");
         (0..5).for_each(|_| greedy.add_slab());
         let slab = OwnSlab::create().expect("memory");

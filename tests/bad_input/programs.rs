@@ -22,8 +22,8 @@ fn expect_newcomer(server: &Server) {
 
 #[test]
 fn a_program_of_two_clients_leaves_ports_for_others() {
-    let mut server = Server::start(&["--quantum", "256", "--port-max", "64"]);
-    with_bystanders(&mut server, |server| {
+    let start = || Server::start(&["--quantum", "256", "--port-max", "64"]);
+    with_bystanders(start, |server| {
         let mut clients = ["one", "two"].map(|name| ByHand::open(server, name));
         for (client, ports) in clients.iter_mut().zip([40, 8]) {
             for number in 0..ports {
@@ -40,8 +40,8 @@ fn a_program_of_two_clients_leaves_ports_for_others() {
 
 #[test]
 fn a_program_that_opens_clients_without_end_leaves_some_for_others() {
-    let mut server = Server::start(&["--quantum", "256", "--port-max", "64"]);
-    with_bystanders(&mut server, |server| {
+    let start = || Server::start(&["--quantum", "256", "--port-max", "64"]);
+    with_bystanders(start, |server| {
         let mut clients: Vec<ByHand> =
             (0..16).map(|number| ByHand::open(server, &format!("greedy{number}"))).collect();
         let words = ["no room for another client of one program", "the limit is 16", "close some"];
@@ -61,8 +61,8 @@ fn a_program_that_opens_clients_without_end_leaves_some_for_others() {
 fn a_program_of_two_clients_leaves_connections_for_others() {
     /// 625 connections in each client; the program may have 1024.
     const PORTS: usize = 25;
-    let mut server = Server::start(&["--quantum", "256", "--port-max", "256"]);
-    with_bystanders(&mut server, |server| {
+    let start = || Server::start(&["--quantum", "256", "--port-max", "256"]);
+    with_bystanders(start, |server| {
         let mut clients = ["one", "two"].map(|name| ByHand::open(server, name));
         let mut answers = Vec::new();
         for client in &mut clients {
@@ -106,10 +106,11 @@ fn with_descriptors(count: usize) -> impl FnOnce(&mut Command) {
 #[test]
 fn a_program_of_many_connections_leaves_descriptors_for_others() {
     const DESCRIPTORS: usize = 512;
-    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
-    let options = ["--quantum", "256"];
-    let mut server = Server::start_with(directory, &options, with_descriptors(DESCRIPTORS));
-    with_bystanders(&mut server, |server| {
+    let start = || {
+        let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
+        Server::start_with(directory, &["--quantum", "256"], with_descriptors(DESCRIPTORS))
+    };
+    with_bystanders(start, |server| {
         let before = descriptors_of(server);
         let mut observers = Vec::new();
         let refusal = loop {
@@ -131,10 +132,11 @@ fn a_program_of_many_connections_leaves_descriptors_for_others() {
 
 #[test]
 fn a_program_that_adds_slabs_without_end_leaves_descriptors_for_others() {
-    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
-    let options = ["--quantum", "256"];
-    let mut server = Server::start_with(directory, &options, with_descriptors(512));
-    with_bystanders(&mut server, |server| {
+    let start = || {
+        let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
+        Server::start_with(directory, &["--quantum", "256"], with_descriptors(512))
+    };
+    with_bystanders(start, |server| {
         let mut clients = ["one", "two"].map(|name| ByHand::open(server, name));
         let refusals = clients.each_mut().map(|client| {
             loop {

@@ -48,14 +48,8 @@ fn instance(server: &Server) -> u64 {
 
 #[test]
 fn an_impossible_returning_client_is_refused_with_the_reason() {
-    let mut server = server();
     let now_ns = sys::clock::now_ns();
     let cases = [
-        (
-            "closed by this server",
-            Returning { instance: instance(&server), ..returning(9, "bad") },
-            "has closed client 'bad'",
-        ),
         ("another rate", Returning { sample_rate_hz: 44_100, ..returning(9, "bad") }, "44100 Hz"),
         (
             "a clock ahead of others",
@@ -79,8 +73,13 @@ fn an_impossible_returning_client_is_refused_with_the_reason() {
         ("no number", returning(0, "bad"), "in use or out of range"),
         ("the largest number", returning(u32::MAX, "bad"), "in use or out of range"),
     ];
-    with_bystanders(&mut server, |server| {
-        for (case, claim, words) in cases {
+    with_bystanders(server, |server| {
+        let of_this_server = (
+            "closed by this server",
+            Returning { instance: instance(server), ..returning(9, "bad") },
+            "has closed client 'bad'",
+        );
+        for (case, claim, words) in cases.iter().cloned().chain([of_this_server]) {
             let mut wire = Wire::connect(server);
             wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: sent_now(claim) }), &[]);
             assert_says(case, &wire.sent_away(), &[words]);
@@ -96,8 +95,7 @@ fn an_impossible_returning_client_is_refused_with_the_reason() {
 
 #[test]
 fn impossible_returning_ports_are_refused_or_ignored() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut client = ByHand::open_as(server, sent_now(returning(9, "bad")));
         client.add_slab();
         let slot = |slab, slot| Some(SlabSlot { slab, slot });
@@ -170,8 +168,7 @@ fn impossible_returning_ports_are_refused_or_ignored() {
 
 #[test]
 fn only_a_client_that_is_returning_may_send_returning_requests() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut new = ByHand::active(server, "new");
         let mut through = ByHand::open_as(server, sent_now(returning(9, "through")));
         assert_eq!(through.wire.ask(Request::Returned), Reply::Done);

@@ -13,8 +13,7 @@ use crate::wire::{assert_says, server, socket_path, with_bystanders};
 
 #[test]
 fn a_second_server_of_the_same_name_is_refused() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         for _ in 0..3 {
             let second = server.consort(&["run", "-n", "under-test", "--quantum", "64"]);
             assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
@@ -30,8 +29,7 @@ fn a_second_server_of_the_same_name_is_refused() {
 
 #[test]
 fn a_server_of_another_name_runs_next_to_it() {
-    let mut server = server();
-    with_bystanders(&mut server, |server| {
+    with_bystanders(server, |server| {
         let mut command = server.command(&harness::binary("consort").to_string_lossy());
         command.args(["run", "-n", "another"]);
         let mut another = Program::start(command);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use harness::{Judge, Server, eventually, in_three_attempts, modes, not_run};
+use harness::{Judge, Server, eventually, judged, modes, not_run};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
 pub use proto::port_flags::{INPUT, OUTPUT};
 use proto::request::{
@@ -326,43 +326,49 @@ const A_POLL: Duration = Duration::from_millis(150);
 /// once.
 const MOST_LOST: u64 = 1;
 
-/// Runs `bad` next to two programs that are independent of it: they lose nothing that the machine
-/// did not take, the server answers, and it keeps no descriptor.
-pub fn with_bystanders<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
-    let (result, heard) = beside_bystanders(server, bad);
-    assert_eq!(heard, Ok(()));
-    result
+/// Runs `bad`, on a server that `start` has started, next to two programs that are independent of
+/// it: they lose nothing that neither the machine took nor a server without `bad` loses, the server
+/// answers, and it keeps no descriptor.
+pub fn with_bystanders(start: impl Fn() -> Server, mut bad: impl FnMut(&mut Server)) {
+    let quiet = |server: &mut Server| {
+        let quantum = u64::from(quantum_of(server));
+        await_cycles(server, QUIET_SECONDS * RATE_HZ / quantum);
+    };
+    judged(
+        "next to a bad program",
+        || beside_bystanders(&mut start(), &mut bad),
+        || beside_bystanders(&mut start(), quiet),
+    );
 }
 
-/// Runs `bad` as [`with_bystanders`]; with `CONSORT_ALL_MODES`, each time on a server of its own in
-/// all modes in which faults are tried. At the shortest quanta chance strikes more often beside
-/// the other tests of this suite, so what bystanders lose is tried again then.
+const QUIET_SECONDS: u64 = 2;
+const RATE_HZ: u64 = 48_000;
+
+/// Runs `bad` as [`with_bystanders`]; with `CONSORT_ALL_MODES`, in all modes in which faults are
+/// tried.
 pub fn in_modes(bad: impl Fn(&mut Server)) {
     if std::env::var_os("CONSORT_ALL_MODES").is_none() {
-        return with_bystanders(&mut server(), |server| bad(server));
+        return with_bystanders(server, bad);
     }
     for mode in modes() {
-        in_three_attempts(|| beside_bystanders(&mut Server::start(mode), &bad).1);
+        with_bystanders(|| Server::start(mode), &bad);
     }
 }
 
-fn beside_bystanders<R>(
-    server: &mut Server,
-    bad: impl FnOnce(&mut Server) -> R,
-) -> (R, Result<(), String>) {
+fn beside_bystanders(server: &mut Server, bad: impl FnOnce(&mut Server)) -> Result<(), String> {
     let judge = Judge::of_cycles(quantum_of(server));
     let source = server.probe(&["source", "src"]);
     let monitor = server.probe(&["monitor", "chk", "--from", "src:out"]);
     await_cycles(server, SOME_CYCLES);
     let before = settled_descriptors(server);
-    let result = bad(server);
+    bad(server);
     eventually("the server keeps no descriptor of a bad program", || {
         (descriptors_of(server) <= before).then_some(())
     });
     server.consort(&["status"]).expect_success();
     await_cycles(server, SOME_CYCLES);
     let heard = match judge {
-        Some(judge) => judge.judge(monitor).expect("next to a bad program", MOST_LOST),
+        Some(judge) => judge.judge(monitor).expect("bystanders", MOST_LOST),
         None => {
             monitor.terminate().expect_success();
             not_run("no real-time priority here: what the bystanders lost is not judged");
@@ -370,7 +376,7 @@ fn beside_bystanders<R>(
         }
     };
     source.terminate().expect_success();
-    (result, heard)
+    heard
 }
 
 /// The length of the server's cycles, frames.

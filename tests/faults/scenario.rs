@@ -111,31 +111,15 @@ impl Scenario {
     }
 }
 
-/// Tries a fault until it has gone right once, or wrong twice although a quiet server beside it
-/// lost nothing. What went wrong while a quiet server lost cycles as well does not count; if that
-/// is all there was, or without a judge, the test reports that it was not run.
-///
-/// # Panics
-/// If it went wrong.
-pub(crate) fn judged(mode: &[&str], mut fault: impl FnMut() -> Result<(), String>) {
+/// Tries a fault beside a quiet server, as [`harness::judged`] says. Without a judge, the test
+/// reports that it was not run.
+pub(crate) fn judged(mode: &[&str], fault: impl FnMut() -> Result<(), String>) {
     if Judge::of_cycles(quantum(mode)).is_none() {
         return not_run("no real-time priority here, so a loss cannot be told from a busy machine");
     }
-    let mut failures = Vec::new();
-    for _ in 0..MOST_ATTEMPTS {
-        let Err(failure) = fault() else { return };
-        match expect_quiet_to_lose_nothing(mode) {
-            Ok(()) => failures.push(failure),
-            Err(loss) => eprintln!("not judged: {failure}; a quiet server lost as well: {loss}"),
-        }
-        assert!(failures.len() < MOST_FAILURES, "{mode:?}: {failures:?}");
-    }
-    not_run("a quiet server loses cycles here as well");
+    harness::judged(&format!("{mode:?}"), fault, || expect_quiet_to_lose_nothing(mode));
 }
 
-const MOST_ATTEMPTS: u32 = 4;
-/// One failure may be a chance that the quiet server did not have.
-const MOST_FAILURES: usize = 2;
 const QUIET_SECONDS: u64 = 2;
 
 /// Runs a scenario without its fault.

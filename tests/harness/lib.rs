@@ -21,7 +21,7 @@ pub use built::{
     library_directory,
 };
 pub use guard::Guard;
-pub use losses::{Heard, Judge, Loss};
+pub use losses::{Heard, Judge, Loss, judged};
 pub use machine::{MachineWatch, Stall, foreign_realtime};
 pub use not_run::not_run;
 pub use other_release::OtherRelease;
