@@ -50,6 +50,9 @@ pub enum Error {
     /// The connection to the server has ended; the client can only be closed.
     #[error("the server is gone: close this client and open a new one")]
     ServerGone,
+    /// The client has lost its server for good; it can only be closed.
+    #[error("the server is gone: {0}")]
+    Ended(String),
     /// The server is gone, and no other has replaced it within the grace period.
     #[error(
         "the server is gone, and no other replaced it within {seconds} s{}",

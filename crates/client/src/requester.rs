@@ -20,7 +20,7 @@ pub struct InternalClient {
 ///
 /// Every method fails with [`Error::Refused`] if the server refuses the request, and with
 /// [`Error::Timeout`] or [`Error::ServerGone`] if it does not answer. A session also fails with
-/// [`Error::InCycle`], [`Error::Closed`] and [`Error::Forked`].
+/// [`Error::Ended`], [`Error::InCycle`], [`Error::Closed`] and [`Error::Forked`].
 pub trait Requester {
     /// Sends a request and returns the reply.
     ///

@@ -132,7 +132,7 @@ impl Core {
         self.stop_process_thread(activations);
         match deactivated {
             // A replacement server has no active client.
-            Err(Error::ServerGone) => Ok(()),
+            Err(Error::ServerGone | Error::Ended(_)) => Ok(()),
             decided => decided,
         }
     }

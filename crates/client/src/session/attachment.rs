@@ -27,7 +27,10 @@ enum State {
     /// The server is gone; another may replace it.
     Detached,
     /// No server will replace it.
-    Over,
+    Over {
+        /// For users.
+        reason: String,
+    },
 }
 
 /// A client's attachment to its current server.
@@ -56,7 +59,7 @@ impl Attachment {
     pub(crate) fn sockets(&self) -> Option<Sockets> {
         match &*locked(&self.state) {
             State::Attached(sockets) => Some(sockets.clone()),
-            State::Detached | State::Over => None,
+            State::Detached | State::Over { .. } => None,
         }
     }
 
@@ -71,7 +74,7 @@ impl Attachment {
                 State::Attached(sockets) if !sockets.requests.is_gone() => {
                     return Ok(Arc::clone(&sockets.requests));
                 }
-                State::Over => return Err(Error::ServerGone),
+                State::Over { reason } => return Err(Error::Ended(reason.clone())),
                 State::Attached(_) | State::Detached => {}
             }
             let left = end.saturating_duration_since(Instant::now());
@@ -96,7 +99,7 @@ impl Attachment {
                 sockets.requests.note_gone();
                 Some(sockets)
             }
-            State::Detached | State::Over => None,
+            State::Detached | State::Over { .. } => None,
         }
     }
 
@@ -112,10 +115,11 @@ impl Attachment {
         true
     }
 
-    /// Ends the attachment for good and returns the sockets of the last server.
-    pub(crate) fn end(&self) -> Option<Sockets> {
+    /// Ends the attachment for good, for a `reason` that calls return from then on, and returns the
+    /// sockets of the last server.
+    pub(crate) fn end(&self, reason: &str) -> Option<Sockets> {
         let left = self.detach();
-        *locked(&self.state) = State::Over;
+        *locked(&self.state) = State::Over { reason: reason.to_owned() };
         self.over.store(true, Ordering::Release);
         self.changed.notify_all();
         left
@@ -160,8 +164,9 @@ mod tests {
         );
         assert!(attachment.attach(&second, || true));
         assert!(Arc::ptr_eq(&waiting.join().unwrap().unwrap(), &second.requests));
-        attachment.end();
-        assert!(matches!(attachment.requests(), Err(Error::ServerGone)));
+        attachment.end("a program asked for it");
+        let ended = attachment.requests().expect_err("there is none");
+        assert_eq!(ended.to_string(), "the server is gone: a program asked for it");
         assert!(attachment.is_over());
     }
 }

@@ -46,7 +46,7 @@ impl Core {
             let _ = sockets.requests.request(Request::Close);
         }
         service::remove(self);
-        self.attachment.end();
+        self.attachment.end("the client is closed");
         self.notify(Notice::Quit);
         let thread = locked(&self.notification_thread).take();
         if let Some(thread) = thread {

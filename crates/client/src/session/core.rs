@@ -283,7 +283,7 @@ impl Core {
     /// Ends the attachment for good, notifies the program once, and returns the sockets of the last
     /// server.
     pub(crate) fn server_ended(&self, shutdown: Shutdown) -> Option<Sockets> {
-        let left = self.attachment.end();
+        let left = self.attachment.end(&shutdown.reason);
         self.wake_process_thread();
         if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel)
         {
