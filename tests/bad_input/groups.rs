@@ -103,7 +103,8 @@ fn members_of_the_group_are_clients() {
     assert!(scenario.server.lsp(&[]).contains("member:in"), "the user's own programs see it");
     eventually("cycles go by", || (scenario.server.cycles() > 400).then_some(()));
     let counts = Counts::of(member);
-    assert!(counts.good > 50 && counts.wrong == 0, "{counts:?}");
+    // One that is too late for its cycle may hear a later one.
+    assert!(counts.good > 50 && counts.wrong <= counts.missed, "{counts:?}");
 }
 
 #[test]
