@@ -14,6 +14,7 @@ mod module_zeroconf;
 mod modules;
 mod playback;
 mod recording;
+mod roles;
 mod samples;
 mod server;
 mod states;
