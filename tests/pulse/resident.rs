@@ -79,3 +79,22 @@ fn a_server_and_its_front_end_have_little_of_their_program_in_memory() {
     let own = [own_kib(&server), own_kib(&front_end)];
     assert!(own[0] + own[1] < 12 * 1024, "{own:?} KiB without the program and the ring");
 }
+
+#[test]
+fn a_front_end_gives_back_what_the_start_of_a_program_has_taken() {
+    let mut server = Server::start(&["--driver", "timer", "--quantum", "1024", "--pulse"]);
+    await_socket(&server);
+    let front_end = await_front_end(&mut server);
+    let before = code_kib(&mappings(front_end)).0;
+    let mut command = command_in(server.directory(), Path::new("pacat"));
+    command.args(["--raw", "--format=s16le", "--rate=48000", "--channels=2", "/dev/zero"]);
+    let _player = Program::start(command);
+    let mut most = 0;
+    let left = eventually("it has given back a part of it", || {
+        let code = code_kib(&mappings(front_end)).0;
+        most = most.max(code);
+        // What plays on is read again, with what lies around it.
+        (most > before && 10 * code < 9 * most).then_some(code)
+    });
+    eprintln!("{before} KiB of code without a program, {most} when it came, {left} while it plays");
+}

@@ -200,7 +200,7 @@ fn start(
     let after_crash = listeners.own.has_replaced_another();
     let state = remember(&config, directory, after_crash, &mut model, &shared)?;
     // Before anything is locked: what started the server is not what it runs from here on.
-    sys::memory::release_startup_memory();
+    sys::memory::release_spare_memory();
     let locking = if realtime.is_some() { lock_memory() } else { Locking::Nothing };
     locking.lock(|| shared.engine.lock_on_fault());
     locking.lock(|| shared.recording.lock_on_fault());

@@ -93,7 +93,7 @@ impl Pulse {
         let keeper = Keeper::of_user(server);
         let service = Service::new(devices, entrance, signals, keeper, without_server)?;
         // It runs as long as the session, and little of what has started it.
-        sys::memory::release_startup_memory();
+        sys::memory::release_spare_memory();
         service.run()?;
         Ok(ExitCode::SUCCESS)
     }

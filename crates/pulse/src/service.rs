@@ -14,6 +14,7 @@ mod retry;
 mod ring;
 mod server;
 mod socket;
+mod spare_memory;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +36,7 @@ use sys::signals::TerminationSignals;
 
 use crate::front_end::{Admission, Effect, FrontEnd, Origin};
 use socket::Socket;
+use spare_memory::SpareMemory;
 
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
@@ -91,6 +93,7 @@ pub(crate) struct Service {
     retry: Retry,
     keeper: Keeper,
     disposal: Disposal,
+    spare_memory: SpareMemory,
     without_server: WithoutServer,
 }
 
@@ -137,6 +140,7 @@ impl Service {
             retry,
             keeper,
             disposal,
+            spare_memory: SpareMemory::default(),
             without_server,
         };
         service.watch_server()?;
@@ -194,6 +198,9 @@ impl Service {
             self.carry_out();
             self.keep(now_ns);
             self.disposal.step(now_ns);
+            if self.spare_memory.take_due(now_ns) {
+                sys::memory::release_spare_memory();
+            }
             let is_unused = self.links.is_empty() && self.front_end.has_no_server();
             let ends = match self.without_server {
                 WithoutServer::Stays => false,
@@ -252,6 +259,7 @@ impl Service {
             link.socket().map(|socket| self.poller.add(socket, token(number), Interest::Readable));
         if added.is_some_and(|added| added.is_ok()) {
             self.retry.program_came(link.connected_ns());
+            self.spare_memory.taken(link.connected_ns());
             self.links.insert(number, link);
         } else {
             self.accounts.went(account);

@@ -15,7 +15,7 @@ mod stream;
 mod unmapped;
 
 pub use mapping::{Access, Mapping, Prefault};
-pub use program::{populate_device_libraries, populate_program, release_startup_memory};
+pub use program::{populate_device_libraries, populate_program, release_spare_memory};
 pub use record_stream::RecordStream;
 pub use registry::SharedRegistry;
 pub use ring::{OwnRing, PeerRing, RingNotLocked};

@@ -42,10 +42,10 @@ pub fn populate_program(entries: &[usize]) {
     }
 }
 
-/// Gives back what only the start of this process needed: free pages of the heap, and the pages of
-/// the program that were read so far, most of which are never used again. Those that are come back
-/// from the kernel's memory. For pages that are locked, it does nothing.
-pub fn release_startup_memory() {
+/// Gives back what only the past needed, such as the start of this process: free pages of the heap,
+/// and the pages of the program that were read so far, most of which are not used again. Those that
+/// are come back from the kernel's memory. For pages that are locked, it does nothing.
+pub fn release_spare_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it keeps what is allocated, and may be called by any thread at any time.
     unsafe {
@@ -224,7 +224,7 @@ mod tests {
         let resident = || resident_kib(own_maps as *const () as usize);
         populate_program(&[]);
         let all = resident();
-        release_startup_memory();
+        release_spare_memory();
         assert!(resident() < all, "{all} KiB were populated");
         populate_program(&[]);
         assert_eq!(resident(), all);
