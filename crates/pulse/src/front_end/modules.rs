@@ -1,15 +1,29 @@
 //! What programs have loaded: *modules*.
 
+mod arguments;
+mod echo;
+mod kinds;
+mod ladspa;
+mod links;
+mod plans;
+mod policies;
+mod requests;
+mod rtp;
+mod stream_requests;
+mod streams;
+mod tunnels;
+mod zeroconf;
+
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
 use pulseaudio::protocol::{ModuleInfo, Props};
 
-use super::module_kinds::Kind;
-use super::module_streams::{ModuleStream, Side};
 use super::properties;
 use super::sinks::{Described, Shown};
 use crate::output::NewLink;
+use kinds::Kind;
+use streams::{ModuleStream, Side};
 
 /// The program that loads a module, and waits for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

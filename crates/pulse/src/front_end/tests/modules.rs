@@ -1,5 +1,12 @@
 //! Modules: what they ask of the server, and what programs see of them.
 
+mod policies;
+mod processing;
+mod rtp;
+mod streams;
+mod tunnels;
+mod zeroconf;
+
 use pulseaudio::protocol::{
     LoadModuleParams, LookupReply, ModuleInfo, RecordStreamParams, SinkInfo, SourceInfo,
     SubscriptionEvent, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,

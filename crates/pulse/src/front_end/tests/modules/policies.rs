@@ -1,6 +1,6 @@
 //! Modules that pass no sound on.
 
-use super::modules::FAILED;
+use super::FAILED;
 use super::*;
 use crate::output::Devices;
 

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::module_plans::{Plan, PlannedDevice, described};
-use super::modules::OwnDevice;
-use super::sinks::{DRIVER, Face, Shown};
-use super::sources::Source;
-use super::{Effect, FrontEnd, Way};
+use super::OwnDevice;
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use super::plans::{Plan, PlannedDevice, described};
+use crate::front_end::sinks::{DRIVER, Face, Shown};
+use crate::front_end::sources::Source;
+use crate::front_end::{Effect, FrontEnd, Way};
 use crate::output::{Devices, Network, NewListening};
 
 /// PulseAudio's port.
@@ -80,7 +80,7 @@ fn network(text: &str) -> Option<Network> {
 
 impl<D: Devices> FrontEnd<D> {
     /// Does what modules say that happens when devices have come or gone: these are new.
-    pub(super) fn obey_policies(&mut self, new: &[u32], now_ns: u64) {
+    pub(in crate::front_end) fn obey_policies(&mut self, new: &[u32], now_ns: u64) {
         self.keep_a_sink(now_ns);
         for index in new {
             self.switch_to(*index, now_ns);
@@ -93,7 +93,8 @@ impl<D: Devices> FrontEnd<D> {
         let Some(module) = self.modules.get_mut(index) else { return };
         let own = module.device.as_ref().map(|own| own.name.clone());
         let argument = module.argument_text();
-        let is_other = |sink: &super::sinks::Sink| sink.device.is_none() || sink.device != own;
+        let is_other =
+            |sink: &crate::front_end::sinks::Sink| sink.device.is_none() || sink.device != own;
         let indices = self.sinks.indices();
         let mut others = indices.iter().filter_map(|index| self.sinks.get(*index));
         let has_other = others.any(is_other);
@@ -145,7 +146,7 @@ impl<D: Devices> FrontEnd<D> {
         if never || ignores {
             return;
         }
-        match self.sinks.get(index).map(super::sinks::Sink::face) {
+        match self.sinks.get(index).map(crate::front_end::sinks::Sink::face) {
             Some(Face::Sink) => drop(self.set_default_sink(index, now_ns)),
             Some(Face::Source) => drop(self.set_default_source(Source::Monitor(index), now_ns)),
             None => {}

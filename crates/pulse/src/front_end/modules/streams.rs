@@ -10,18 +10,18 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::modules::Module;
-use super::sources::Source;
-use super::{FrontEnd, format, properties};
+use super::Module;
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use crate::front_end::sources::Source;
+use crate::front_end::{FrontEnd, format, properties};
 use crate::output::{Devices, Heard, LinkEnd, NewLink, NewLoopback};
 use crate::playback::volume_of;
 use crate::processing::Processing;
 
 /// One of them: a sink input, or a source output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ModuleStream {
+pub(in crate::front_end) struct ModuleStream {
     pub index: u32,
     pub end: LinkEnd,
     /// One for all of its channels, as the server has it.
@@ -38,7 +38,7 @@ impl ModuleStream {
 
 /// The list in which programs see a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(in crate::front_end) enum Side {
     Input,
     Output,
 }
@@ -183,19 +183,19 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns those that play, as programs see them.
-    pub(super) fn module_inputs(&self) -> Vec<SinkInputInfo> {
+    pub(in crate::front_end) fn module_inputs(&self) -> Vec<SinkInputInfo> {
         let all = self.modules.streams(Side::Input);
         all.filter_map(|(module, stream)| self.module_input_info(module, stream.index)).collect()
     }
 
     /// Returns those that record.
-    pub(super) fn module_outputs(&self) -> Vec<SourceOutputInfo> {
+    pub(in crate::front_end) fn module_outputs(&self) -> Vec<SourceOutputInfo> {
         let all = self.modules.streams(Side::Output);
         all.filter_map(|(module, stream)| self.module_output_info(module, stream.index)).collect()
     }
 
     /// Returns how many play on a device.
-    pub(super) fn module_inputs_of(&self, device: Option<&str>) -> usize {
+    pub(in crate::front_end) fn module_inputs_of(&self, device: Option<&str>) -> usize {
         let all = self.modules.streams(Side::Input);
         all.filter(|(_, stream)| stream.end.device() == device).count()
     }
@@ -240,7 +240,9 @@ impl<D: Devices> FrontEnd<D> {
         let (program, _) = self.passing_at(own, &stream.end)?;
         let plays_on = own.streams.iter().find(|stream| stream.side() == Side::Input);
         let sink = plays_on.and_then(|stream| self.sinks.of_device(stream.end.device()));
-        let other = sink.and_then(|sink| self.sinks.get(sink)).map(super::sinks::Sink::description);
+        let other = sink
+            .and_then(|sink| self.sinks.get(sink))
+            .map(crate::front_end::sinks::Sink::description);
         let props = own.stream_props(&stream.end, &other.unwrap_or_default().to_string_lossy());
         Some(SourceOutputInfo {
             index,

@@ -1,6 +1,6 @@
 //! Modules by which machines learn of each other's devices: what they ask for.
 
-use super::modules::FAILED;
+use super::FAILED;
 use super::*;
 use crate::output::NewLink;
 

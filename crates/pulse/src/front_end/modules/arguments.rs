@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use convert::{ChannelMap, SampleFormat, Standard};
 use pulseaudio::protocol::Props;
 
-use super::properties;
+use crate::front_end::properties;
 
 /// Longest text, bytes.
 const MAX_BYTES: usize = 64 << 10;

@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use convert::SampleFormat;
 
-use super::FrontEnd;
-use super::module_arguments::{Arguments, Samples};
-use super::module_plans::{Plan, PlannedDevice, described};
-use super::properties;
-use super::sinks::{DRIVER, Face, Shown};
+use super::arguments::{Arguments, Samples};
+use super::plans::{Plan, PlannedDevice, described};
+use crate::front_end::FrontEnd;
+use crate::front_end::properties;
+use crate::front_end::sinks::{DRIVER, Face, Shown};
 use crate::output::{Devices, NewLink, NewSimple, NewTunnel};
 use crate::remote::RemoteCookie;
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::modules::FAILED;
+use super::FAILED;
 use super::*;
 use crate::output::{NewLink, NewRtpReceiver, NewRtpSender};
 

@@ -1,10 +1,10 @@
 //! Modules by which machines of a network learn of each other's sinks and sources, through Avahi.
 
-use super::FrontEnd;
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::module_plans::Plan;
-use super::module_policies::native_protocol_tcp;
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use super::plans::Plan;
+use super::policies::native_protocol_tcp;
+use crate::front_end::FrontEnd;
 use crate::output::{Devices, NewLink};
 
 /// Milliseconds from when a frame is heard at one end of a tunnel until it is heard at the other.

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::front_end) enum Kind {
     NullSink,
     NullSource,
     Loopback,

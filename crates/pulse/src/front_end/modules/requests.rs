@@ -7,11 +7,11 @@ use pulseaudio::protocol::{
     SubscriptionEventType as EventType,
 };
 
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::module_plans::{Plan, PlannedDevice};
-use super::modules::{Asker, Module, OwnDevice, OwnLink, State};
-use super::{Answer, Answered, Client, FrontEnd, Way};
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use super::plans::{Plan, PlannedDevice};
+use super::{Asker, Module, OwnDevice, OwnLink, State};
+use crate::front_end::{Answer, Answered, Client, FrontEnd, Way};
 use crate::output::{Devices, NewListening, NewNullDevice, Refusal};
 use crate::wire;
 
@@ -37,7 +37,7 @@ impl<T: Into<String>> From<T> for Failure {
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about modules; `None` if it is none of these.
-    pub(super) fn answer_about_modules(
+    pub(in crate::front_end) fn answer_about_modules(
         &mut self,
         client: u32,
         tag: u32,
@@ -208,7 +208,12 @@ impl<D: Devices> FrontEnd<D> {
 
     /// A device of a module has gone: the module goes as well, with another one that it has, unless
     /// it can do without.
-    pub(super) fn device_of_module_has_gone(&mut self, index: u32, device: &str, now_ns: u64) {
+    pub(in crate::front_end) fn device_of_module_has_gone(
+        &mut self,
+        index: u32,
+        device: &str,
+        now_ns: u64,
+    ) {
         let Some(module) = self.modules.get_mut(index) else { return };
         module.forget_device(device);
         if module.kind != Kind::AlwaysSink {

@@ -6,12 +6,12 @@ use pulseaudio::protocol::{
     ChannelVolume, Command, PulseError, SubscriptionEventType as EventType,
 };
 
-use super::absence::or_later;
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::module_streams::Side;
-use super::sources::{Source, for_each_channel};
-use super::{Answer, Answered, Client, FrontEnd};
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use super::streams::Side;
+use crate::front_end::absence::or_later;
+use crate::front_end::sources::{Source, for_each_channel};
+use crate::front_end::{Answer, Answered, Client, FrontEnd};
 use crate::output::{Devices, LinkEnd, NewLink};
 use crate::playback::gain_of;
 use crate::wire;
@@ -27,7 +27,7 @@ struct NewEnd {
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about streams of modules; `None` if it is none of these.
-    pub(super) fn answer_about_module_streams(
+    pub(in crate::front_end) fn answer_about_module_streams(
         &mut self,
         client: u32,
         tag: u32,

@@ -6,16 +6,14 @@ use std::path::PathBuf;
 use convert::{ChannelMap, SampleFormat};
 use pulseaudio::protocol::Props;
 
-use super::module_arguments::{Arguments, Samples};
-use super::module_kinds::Kind;
-use super::module_policies::{
-    always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect,
-};
-use super::module_tunnels as tunnels;
-use super::module_zeroconf::zeroconf_discover;
-use super::sinks::{DRIVER, Face, Shown, Sink};
-use super::sources::Source;
-use super::{FrontEnd, properties};
+use super::arguments::{Arguments, Samples};
+use super::kinds::Kind;
+use super::policies::{always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect};
+use super::tunnels;
+use super::zeroconf::zeroconf_discover;
+use crate::front_end::sinks::{DRIVER, Face, Shown, Sink};
+use crate::front_end::sources::Source;
+use crate::front_end::{FrontEnd, properties};
 use crate::output::{Devices, Heard, NewLink, NewListening, NewLoopback, NewPipe};
 
 /// Milliseconds from when a frame is heard at one device until it is heard at the other: what a
@@ -292,7 +290,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns the channels of what names none.
     pub(super) fn default_map(&self) -> Result<ChannelMap, String> {
         let driver = self.sinks.get(DRIVER).map(|sink| sink.map);
-        let map = driver.or_else(|| super::format::device_map(2));
+        let map = driver.or_else(|| crate::front_end::format::device_map(2));
         map.ok_or_else(|| "channels are needed".into())
     }
 

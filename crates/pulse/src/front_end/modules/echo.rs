@@ -3,12 +3,12 @@
 
 use convert::{ChannelMap, Standard};
 
-use super::FrontEnd;
-use super::module_arguments::{Arguments, Samples};
-use super::module_kinds::Kind;
-use super::module_plans::{ANY, FILTER_LATENCY_MS, Named, Plan, PlannedDevice, described};
-use super::properties;
-use super::sinks::{Face, Shown};
+use super::arguments::{Arguments, Samples};
+use super::kinds::Kind;
+use super::plans::{ANY, FILTER_LATENCY_MS, Named, Plan, PlannedDevice, described};
+use crate::front_end::FrontEnd;
+use crate::front_end::properties;
+use crate::front_end::sinks::{Face, Shown};
 use crate::output::{Devices, NewLink, NewLoopback};
 use crate::processing::{NewEcho, NewSpeex, Processing};
 

@@ -1,12 +1,12 @@
 //! What passes frames on for modules: that it has begun, that it has ended, and that the next
 //! server has it again.
 
-use super::FrontEnd;
-use super::module_arguments::Arguments;
-use super::module_kinds::Kind;
-use super::module_plans::Plan;
-use super::module_streams::Side;
-use super::modules::{Module, OwnLink, State};
+use super::arguments::Arguments;
+use super::kinds::Kind;
+use super::plans::Plan;
+use super::streams::Side;
+use super::{Module, OwnLink, State};
+use crate::front_end::FrontEnd;
 use crate::output::{Devices, NewLink, NewLoopback};
 
 impl<D: Devices> FrontEnd<D> {
@@ -62,7 +62,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// A loopback that names no source, or no sink, follows the default one. It stays where it is
     /// if it cannot go there.
-    pub(super) fn loopbacks_follow(&mut self, now_ns: u64) {
+    pub(in crate::front_end) fn loopbacks_follow(&mut self, now_ns: u64) {
         for index in self.modules.all_of(Kind::Loopback) {
             let link = self.modules.get(index).and_then(|module| module.link.as_ref());
             if link.is_some_and(|link| !link.is_down) {
@@ -145,7 +145,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// The server has gone, and all processes end with it. Nothing that they still say is heard.
-    pub(super) fn links_are_down(&mut self) {
+    pub(in crate::front_end) fn links_are_down(&mut self) {
         for (index, link) in self.modules.links_mut() {
             link.is_down = true;
             self.devices.unlink(index);
@@ -159,12 +159,12 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns whether something is to be started again.
-    pub(super) fn has_links_down(&self) -> bool {
+    pub(in crate::front_end) fn has_links_down(&self) -> bool {
         self.modules.links().any(|(_, link)| link.is_down)
     }
 
     /// Starts again what passes frames on, as far as all of its devices are there.
-    pub(super) fn restart_links(&mut self, now_ns: u64) {
+    pub(in crate::front_end) fn restart_links(&mut self, now_ns: u64) {
         if self.has_no_server() {
             return;
         }
@@ -186,7 +186,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Modules whose devices did not come in time go on with others, as if these had been removed,
     /// or are unloaded.
-    pub(super) fn end_links_down(&mut self, now_ns: u64) {
+    pub(in crate::front_end) fn end_links_down(&mut self, now_ns: u64) {
         for (index, _) in self.links_down() {
             let goes_on = !self.has_no_server()
                 && (self.follow_default(index, now_ns) || self.goes_on_with_fewer(index, now_ns));

@@ -1,6 +1,6 @@
 //! Modules that process sound: what they ask of the server.
 
-use super::modules::FAILED;
+use super::FAILED;
 use super::*;
 use crate::output::{Devices, Heard, NewLink, NewLoopback};
 use crate::processing::{NewEcho, NewPlugin, NewSpeex, Processing};

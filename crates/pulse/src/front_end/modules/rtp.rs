@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use convert::{ChannelMap, SampleFormat, Standard};
 
-use super::FrontEnd;
-use super::module_arguments::{Arguments, Samples};
-use super::module_plans::Plan;
+use super::arguments::{Arguments, Samples};
+use super::plans::Plan;
+use crate::front_end::FrontEnd;
 use crate::output::{Devices, NewLink, NewRtpReceiver, NewRtpSender};
 
 /// Where packets are sent and sessions announced, as in PulseAudio.

@@ -1,10 +1,10 @@
 //! `module-ladspa-sink`: a sink that is heard on another through a LADSPA plug-in.
 
-use super::FrontEnd;
-use super::module_arguments::{Arguments, Samples};
-use super::module_plans::{FILTER_LATENCY_MS, Plan, PlannedDevice, described};
-use super::properties;
-use super::sinks::{Face, Shown};
+use super::arguments::{Arguments, Samples};
+use super::plans::{FILTER_LATENCY_MS, Plan, PlannedDevice, described};
+use crate::front_end::FrontEnd;
+use crate::front_end::properties;
+use crate::front_end::sinks::{Face, Shown};
 use crate::output::{Devices, Heard, NewLink, NewLoopback};
 use crate::processing::{NewPlugin, Processing};
 

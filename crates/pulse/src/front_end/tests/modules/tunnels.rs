@@ -1,6 +1,6 @@
 //! Modules that connect with other servers, and with sockets of raw samples: what they ask for.
 
-use super::modules::FAILED;
+use super::FAILED;
 use super::*;
 use crate::output::{NewLink, NewSimple, NewTunnel};
 use crate::remote::RemoteCookie;
