@@ -14,7 +14,8 @@ use crate::{RATE_HZ, Scene, is_installed, path};
 const MODULE: &str = "/usr/lib/audacity/modules/mod-script-pipe.so";
 
 /// Its settings: no greeting, ALSA's default device, and the module enabled as
-/// by a user who has been asked. `TIME` is when the module's file was written.
+/// by a user who has been asked. `TIME` is when the module's file was written, `LATENCY` the length
+/// of its buffer in ms.
 const SETTINGS: &str = "\
 PrefsVersion=1.1.1r1
 [Version]
@@ -31,6 +32,7 @@ Language=en
 [AudioIO]
 Host=ALSA
 PlaybackDevice=default
+LatencyDuration=LATENCY
 [SamplingRate]
 DefaultProjectSampleRate=48000
 [Module]
@@ -42,7 +44,7 @@ mod-script-pipe=TIME
 ";
 
 /// Makes its settings.
-fn prepare(scene: &Scene) {
+fn prepare(scene: &Scene, latency_ms: u32) {
     let home = scene.server.directory();
     let (settings, temporary) = (home.join(".config/audacity"), home.join("temporary"));
     for directory in [&settings, &temporary] {
@@ -50,6 +52,7 @@ fn prepare(scene: &Scene) {
     }
     let written = scene.run("date", &["-r", MODULE, "+%Y-%m-%dT%H:%M:%S"]).expect_success();
     let text = SETTINGS.replace("TIME", written.stdout.trim());
+    let text = text.replace("LATENCY", &latency_ms.to_string());
     let text = format!("{text}[Directories]\nTempDir={}\n", path(&temporary));
     std::fs::write(settings.join("audacity.cfg"), text).expect("written");
 }
@@ -72,14 +75,14 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(scene: &Scene, display: &str) -> Self {
+    fn start(scene: &Scene, display: &str, latency_ms: u32) -> Self {
         // The FIFOs are named by the user's number. One that nobody has keeps them from those of
         // other tests, and of a user at this machine.
         let user = 1_000_000 + std::process::id();
         let pipes = ["to", "from"]
             .map(|way| PathBuf::from(format!("/tmp/audacity_script_pipe.{way}.{user}")));
         let map = [format!("--map-user={user}"), format!("--map-group={user}")];
-        prepare(scene);
+        prepare(scene, latency_ms);
         let arguments = ["--user", &map[0], &map[1], "audacity"];
         let mut command = scene.command("unshare", &arguments);
         command.env("DISPLAY", display).env("GDK_BACKEND", "x11").env("NO_AT_BRIDGE", "1");
@@ -125,8 +128,8 @@ impl Drop for Editor {
     }
 }
 
-#[test]
-fn audacity_plays_an_imported_file_sample_for_sample() {
+/// Has it play with a buffer of this length.
+fn plays_sample_for_sample(latency_ms: u32) {
     if !is_installed("audacity") || !is_installed("Xvfb") {
         return;
     }
@@ -136,7 +139,7 @@ fn audacity_plays_an_imported_file_sample_for_sample() {
         let scene = Scene::new();
         let (_screen, display) = screen(&scene);
         let file = scene.file("played.wav", &sound);
-        let mut editor = Editor::start(&scene, &display);
+        let mut editor = Editor::start(&scene, &display, latency_ms);
         editor.order(&format!("Import2: Filename=\"{}\"", path(&file)))?;
         // It answers once it has played.
         editor.order("Play:")?;
@@ -147,4 +150,15 @@ fn audacity_plays_an_imported_file_sample_for_sample() {
         let least = 5 * RATE_HZ as usize / 2;
         if stretch.frames > least { Ok(()) } else { Err(format!("{stretch:?}")) }
     });
+}
+
+#[test]
+fn audacity_plays_an_imported_file_sample_for_sample() {
+    plays_sample_for_sample(100);
+}
+
+/// It has less ready at once than such a buffer takes.
+#[test]
+fn audacity_plays_with_a_long_buffer_sample_for_sample() {
+    plays_sample_for_sample(300);
 }

@@ -26,6 +26,7 @@ int main(void) {
     playback_granted();
     record_granted();
     playback_life();
+    early_requests();
     playback_flags();
     record_life();
     volumes();

@@ -300,6 +300,39 @@ static void playback_life(void) {
     close_stream(stream);
 }
 
+enum { REQUESTS = 11 };
+/* What a stream that plays was asked for, sorted. */
+static size_t requests[REQUESTS];
+static int request_count;
+
+static void on_request(pa_stream *stream, size_t bytes, void *argument) {
+    (void)argument;
+    write_ms(stream, (int)(bytes / MS), 0, PA_SEEK_RELATIVE);
+    if (request_count == REQUESTS || !strstr(notices, "started"))
+        return;
+    int at = request_count++;
+    for (; at > 0 && requests[at - 1] > bytes; at--)
+        requests[at] = requests[at - 1];
+    requests[at] = bytes;
+}
+
+/* With early requests, each is made as soon as it is missing: the median of them, so that one that a busy machine has
+ * delayed does not count. */
+static void early_requests(void) {
+    at("early-requests");
+    pa_stream *stream = new_stream("early", PA_SAMPLE_S16LE, 2, 48000);
+    pa_buffer_attr asked = {(uint32_t)-1, 300 * MS, 225 * MS, 75 * MS, (uint32_t)-1};
+    pa_stream_set_write_callback(stream, on_request, NULL);
+    if (play_on(stream, TESTED, &asked, PA_STREAM_EARLY_REQUESTS)) {
+        for (int i = 0; i < 100 && request_count < REQUESTS; i++)
+            wait_ms(50);
+        number("requests", request_count);
+        size_t minimum = pa_stream_get_buffer_attr(stream)->minreq;
+        number("median-in-minimal-requests", (long long)((requests[REQUESTS / 2] + minimum / 2) / minimum));
+    }
+    close_stream(stream);
+}
+
 /* Flags that let the server choose, start muted or not move. */
 static void playback_flags(void) {
     static const struct {

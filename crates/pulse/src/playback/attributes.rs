@@ -49,6 +49,8 @@ pub(crate) struct Attributes {
     pub minimum_request: u32,
     /// How far ahead the device may render, µs.
     pub sink_latency_us: u64,
+    /// Each minimal request is made as soon as it is missing.
+    pub asks_early: bool,
 }
 
 /// Bytes and time of a program's frames.
@@ -143,6 +145,7 @@ impl Requested {
             prebuffer,
             minimum_request: minimum,
             sink_latency_us: sink_us,
+            asks_early: latency == Latency::Early,
         }
     }
 
@@ -239,6 +242,7 @@ mod tests {
                 prebuffer: 352_800 + 4 - 3528,
                 minimum_request: 3528,
                 sink_latency_us: 1_960_000,
+                asks_early: false,
             }
         );
     }

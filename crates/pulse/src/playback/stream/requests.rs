@@ -4,6 +4,9 @@
 //! program with a latency of 20 ms is asked each 6 ms. If program and device have been in time for
 //! a while, a short stream follows the device's clock instead: the device renders seven eighths of
 //! what there may be, and the program is asked once for each of its wake-ups, shortly before.
+//!
+//! A program may want to be asked early: for each minimal request as soon as that is missing, at
+//! any latency. It may have no more than that ready at once, and send silence for the rest.
 
 use super::motion::LEAST_NS;
 use super::{Look, Notice, Playback};
@@ -150,7 +153,7 @@ impl<O: Output> Playback<O> {
             None => {
                 let plays = self.runs && self.begins_at.is_none();
                 let is_fast = slowest_ns <= total_ns / FAST_PART;
-                let is_short = self.attributes.is_short(self.pace());
+                let is_short = self.attributes.is_short(self.pace()) && !self.attributes.asks_early;
                 // The device renders more at once, and all of it must be there.
                 let is_full = self.missing(now_ns) < i64::from(self.attributes.minimum_request);
                 is_short && plays && is_fast && before && !is_cautious && is_full
@@ -204,10 +207,11 @@ impl<O: Output> Playback<O> {
     }
 
     /// Returns the bytes that are worth a request: as many as possible while it plays, since each
-    /// wakes the program. Two requests' worth is left for the time until they come.
+    /// wakes the program, unless that wants to be asked early. Two requests' worth is left for the
+    /// time until they come.
     pub(super) fn least_request(&self) -> u64 {
         let least = self.minimum_request();
-        if !self.runs {
+        if !self.runs || self.attributes.asks_early {
             return least;
         }
         let held = self.converter.latency_frames() * u64::from(self.program.rate_hz)

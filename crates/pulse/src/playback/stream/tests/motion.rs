@@ -117,6 +117,28 @@ fn a_program_that_leaves_a_part_of_a_request_is_asked_again_in_time() {
     }
 }
 
+/// ALSA's plug-in wants to be, and asks its program for the same. Audacity has no more than two
+/// periods of 75 ms ready, and sends silence for the rest.
+#[test]
+fn a_stream_with_early_requests_is_asked_for_each_as_soon_as_it_is_missing() {
+    let period = 75 * SECOND / 1000;
+    let mut playback = playback_of(early(period));
+    playback.put(&bytes(0, playback.attributes().target_length as usize / 2));
+    let most = period + SECOND / 1000 * 2;
+    let mut requested = 0;
+    for ms in 1..3000 {
+        for (_, notice) in playback.pass(ms * SECOND_NS / 1000) {
+            if let Notice::Request(length) = notice {
+                let length = length as usize;
+                assert!((period..most).contains(&length), "{length} bytes at {ms} ms");
+                requested += length;
+                playback.put(&bytes(0, length / 2));
+            }
+        }
+    }
+    assert!(requested > 5 * SECOND / 2, "{requested}");
+}
+
 #[test]
 fn a_stream_without_bytes_stops_and_begins_again_as_at_first() {
     let mut playback = playback(4000);
@@ -305,6 +327,17 @@ fn short() -> Playback<Card> {
     playback_of(Requested { buffer, latency: Latency::Total })
 }
 
+/// What ALSA's plug-in asks for, with four periods.
+fn early(period_bytes: usize) -> Requested {
+    let period = period_bytes as u32;
+    let buffer = BufferAttr {
+        target_length: 4 * period,
+        minimum_request_length: period,
+        ..BufferAttr::default()
+    };
+    Requested { buffer, latency: Latency::Early }
+}
+
 #[test]
 fn a_device_may_render_half_of_what_is_kept_however_short_the_sinks_latency() {
     let mut playback = short();
@@ -323,7 +356,7 @@ fn period_ns(depth_frames: u32) -> u64 {
     depth_ns * 4 / 5 - 1_000_000
 }
 
-/// What has become of a stream of 20 ms in six seconds.
+/// What has become of a short stream in six seconds.
 struct Followed {
     /// How often its program was asked in the last two.
     asked: u32,
@@ -334,9 +367,8 @@ struct Followed {
 }
 
 /// Plays on a device; the program answers after `answer_ns` of the time.
-fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> Followed {
+fn asked_by_a_device(mut playback: Playback<Card>, answer_ns: impl Fn(u64) -> u64) -> Followed {
     let frames = |ns: u64| ns * u64::from(RATE_HZ) / SECOND_NS;
-    let mut playback = short();
     let target = playback.attributes().target_length as usize / 2;
     playback.put(&bytes(0, target));
     let (mut wake_ns, mut answers, mut asked, mut least) = (0, Vec::new(), 0, u64::MAX);
@@ -391,7 +423,7 @@ fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> Followed {
 
 #[test]
 fn a_short_stream_is_asked_once_for_each_wake_up_of_its_device() {
-    let Followed { asked, least_ns, depth_frames } = asked_by_a_device(|_| 100_000);
+    let Followed { asked, least_ns, depth_frames } = asked_by_a_device(short(), |_| 100_000);
     assert_eq!(depth_frames, RATE_HZ / 50 * 7 / 8);
     // Each 13 ms.
     assert!((152..=156).contains(&asked), "{asked}");
@@ -401,7 +433,7 @@ fn a_short_stream_is_asked_once_for_each_wake_up_of_its_device() {
 #[test]
 fn a_short_stream_of_a_slow_program_is_asked_earlier() {
     for answer_ms in 2..6 {
-        let followed = asked_by_a_device(|_| answer_ms * 1_000_000);
+        let followed = asked_by_a_device(short(), |_| answer_ms * 1_000_000);
         let Followed { asked, least_ns, depth_frames } = followed;
         assert_eq!(depth_frames, RATE_HZ / 100, "{answer_ms} ms");
         assert!((200..=400).contains(&asked), "{answer_ms} ms: {asked}");
@@ -415,8 +447,19 @@ fn a_short_stream_whose_program_becomes_slow_is_asked_earlier_again() {
     for answer_ms in 3..5 {
         let answer_ns =
             |now_ns| if now_ns < slow_from_ns { 100_000 } else { answer_ms * 1_000_000 };
-        let Followed { least_ns, depth_frames, .. } = asked_by_a_device(answer_ns);
+        let Followed { least_ns, depth_frames, .. } = asked_by_a_device(short(), answer_ns);
         assert_eq!(depth_frames, RATE_HZ / 100, "{answer_ms} ms");
         assert!(least_ns > LAST_LOOK_NS, "{answer_ms} ms: {least_ns}");
     }
+}
+
+#[test]
+fn a_short_stream_with_early_requests_does_not_follow_its_device() {
+    let playback = playback_of(early(SECOND / 200));
+    let total_us = playback.attributes().total_us(playback.pace());
+    assert_eq!(total_us, 25_000);
+    let Followed { asked, depth_frames, .. } = asked_by_a_device(playback, |_| 100_000);
+    assert_eq!(u64::from(depth_frames), u64::from(RATE_HZ) * total_us / 2_000_000);
+    // Each 5 ms, and LEAST_NS later at most.
+    assert!((330..=401).contains(&asked), "{asked}");
 }
