@@ -8,6 +8,7 @@ mod crowds;
 mod decoys;
 mod directories;
 mod first_packets;
+mod foreign_descriptors;
 mod groups;
 mod handles;
 mod in_flight;

@@ -13,11 +13,13 @@ use sys::memory::{OwnRing, Shared};
 
 use crate::wire::Wire;
 
-fn server() -> Server {
+/// A server that plays streams.
+pub fn server() -> Server {
     Server::start(&["--driver", "timer", "--quantum", "256"])
 }
 
-fn stereo() -> NewStream {
+/// A stream of two channels, to be asked for.
+pub fn stereo() -> NewStream {
     NewStream {
         program: "by hand".into(),
         name: "stream".into(),
@@ -35,8 +37,14 @@ fn ask(wire: &mut Wire, request: StreamRequest) -> Reply {
     wire.ask(Request::Stream(request))
 }
 
-fn opened(wire: &mut Wire) -> (u32, RingShape) {
-    match ask(wire, StreamRequest::Open(stereo())) {
+/// Opens a stream; returns its number, and which memory it is to have.
+pub fn opened(wire: &mut Wire) -> (u32, RingShape) {
+    granted(wire, stereo())
+}
+
+/// Opens this stream of two channels.
+pub fn granted(wire: &mut Wire, stream: NewStream) -> (u32, RingShape) {
+    match ask(wire, StreamRequest::Open(stream)) {
         Reply::Stream(StreamReply::Granted { stream, capacity_frames, .. }) => {
             (stream, RingShape::new(2, capacity_frames).expect("possible"))
         }
@@ -45,18 +53,19 @@ fn opened(wire: &mut Wire) -> (u32, RingShape) {
 }
 
 /// The memory of a stream: a ring of this shape, and a wish page.
-fn memory(shape: RingShape) -> [OwnedFd; 2] {
+pub fn memory(shape: RingShape) -> [OwnedFd; 2] {
     let ring = OwnRing::create(shape).expect("memory");
     let ring = ring.segment().fd().try_clone_to_owned().expect("a descriptor");
     let (_, wishes) = Shared::<WishPage>::for_readers("wishes").expect("memory");
     [ring, wishes]
 }
 
-fn begin(wire: &mut Wire, stream: u32, memory: &[OwnedFd]) -> Reply {
+/// Begins a stream with this memory.
+pub fn begin(wire: &mut Wire, stream: u32, memory: &[impl AsFd]) -> Reply {
     begin_at(wire, stream, 0, memory)
 }
 
-fn begin_at(wire: &mut Wire, stream: u32, position: u64, memory: &[OwnedFd]) -> Reply {
+fn begin_at(wire: &mut Wire, stream: u32, position: u64, memory: &[impl AsFd]) -> Reply {
     let descriptors: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
     wire.ask_with(Request::Stream(StreamRequest::Begin { stream, position }), &descriptors)
 }

@@ -17,8 +17,7 @@
  *              "merged", whether the kernel did it with any
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
  *   linger     sends the server TCP sockets whose close lasts an hour
- *   bulk       sends the server the only descriptors of memfds of 256 MiB
- *   fuse       sends the server files of a file system that never answers a close
+ *   fuse       sends the server files of a file system that answers nothing
  *   splice     writes into the descriptors of its segments: splice, sendfile, pwrite, a larger size, a new mapping; prints
  *              "written" if any of it is done
  *   remap      moves its mappings to other places and makes them longer, and asks for write access there; prints "written"
@@ -326,11 +325,9 @@ static int connect_again(int socket_of_library) {
 static void send_descriptors(int (*make)(void), int is_kept) {
     int fresh = -1;
     for (int socket = 3; socket < 256; socket++) {
-        struct stat what;
         int type = 0;
         socklen_t size = sizeof type;
-        if (fstat(socket, &what) != 0 || !S_ISSOCK(what.st_mode) ||
-            getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET)
+        if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET)
             continue;
         if (socket == fresh)
             continue;
@@ -360,13 +357,6 @@ static int make_lingering(void) {
     return one;
 }
 
-static int make_bulky(void) {
-    int memory = memfd_create("bulk", 0);
-    if (ftruncate(memory, 1l << 28) != 0 || fallocate(memory, 0, 0, 1l << 28) != 0)
-        abort();
-    return memory;
-}
-
 #include "silent_fuse.h"
 
 static int fuse_file = -1;
@@ -374,7 +364,6 @@ static int fuse_file = -1;
 static int make_silent(void) { return dup(fuse_file); }
 
 static void linger(void) { send_descriptors(make_lingering, 0); }
-static void bulk(void) { send_descriptors(make_bulky, 0); }
 static void fuse(void) { send_descriptors(make_silent, 1); }
 
 static void leave_a_child(void) {
@@ -395,7 +384,7 @@ static const struct call {
     void (*make)(void);
     int is_repeated;
 } calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1}, {"merge", merge, 1},
-             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fuse", fuse, 0}, {"fork", leave_a_child, 0},
+             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"fuse", fuse, 0}, {"fork", leave_a_child, 0},
              {"splice", splice_into_segments, 0}, {"remap", remap, 1}},
   lying = {"lie", lie, 0};
 

@@ -1,6 +1,7 @@
-/* A file whose close does not end: it lies on a file system of FUSE that never answers a flush.
+/* A file of which nothing is answered once it is open, neither its close nor its size nor its content: it lies on a file
+ * system of FUSE that is silent from then on.
  *
- * Processes that close it cannot even be killed until the file system is gone. That is a process which holds none of its
+ * Processes that wait for it cannot even be killed until the file system is gone. That is a process which holds none of its
  * files: it ends after half a minute, or with its process group. */
 #include <linux/fuse.h>
 #include <sys/mount.h>
@@ -22,12 +23,15 @@ static struct fuse_attr fuse_attributes(uint64_t node) {
 
 static void fuse_serve(int device) {
     static _Alignas(8) char request[1 << 16];
+    int is_silent = 0;
     for (;;) {
         ssize_t bytes = read(device, request, sizeof request);
         if (bytes < 0 && (errno == EINTR || errno == ENOENT))
             continue;
         if (bytes < (ssize_t)sizeof(struct fuse_in_header))
             _exit(0);
+        if (is_silent)
+            continue;
         struct fuse_in_header *head = (struct fuse_in_header *)request;
         struct fuse_init_out started = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
         struct fuse_entry_out found = {.nodeid = FUSE_FILE, .attr = fuse_attributes(FUSE_FILE)};
@@ -37,12 +41,13 @@ static void fuse_serve(int device) {
         case FUSE_INIT: fuse_answer(device, head->unique, 0, &started, sizeof started); break;
         case FUSE_LOOKUP: fuse_answer(device, head->unique, 0, &found, sizeof found); break;
         case FUSE_GETATTR: fuse_answer(device, head->unique, 0, &attributes, sizeof attributes); break;
-        case FUSE_OPEN: fuse_answer(device, head->unique, 0, &opened, sizeof opened); break;
-        case FUSE_FLUSH:
+        case FUSE_OPEN:
+            is_silent = 1;
+            fuse_answer(device, head->unique, 0, &opened, sizeof opened);
+            break;
         case FUSE_FORGET:
         case FUSE_BATCH_FORGET:
         case FUSE_INTERRUPT: break;
-        case FUSE_RELEASE: fuse_answer(device, head->unique, 0, NULL, 0); break;
         default: fuse_answer(device, head->unique, -ENOSYS, NULL, 0);
         }
     }

@@ -120,7 +120,8 @@ impl<T: Into<OwnedFd>> Drop for Foreign<T> {
             self.queue.waiting.fetch_add(1, Ordering::Relaxed);
             // Fails only without a thread that could close it, and these last as long as the
             // server.
-            // MUTATION: foreign.closed_at_once
+            // MUTATION: foreign.closed_at_once, foreign.memory_closed_at_once
+            // MUTATION: foreign.silent_file_closed_at_once
             let _ = self.queue.sender.send(inner.into());
         }
     }

@@ -146,6 +146,8 @@ impl Segment {
     /// # Errors
     /// Same as [`receive`](Self::receive).
     pub fn examine(memfd: impl AsFd, wanted: &SegmentRequirements) -> Result<usize, SegmentError> {
+        // Of what is no memfd, only the kernel is asked: its file system may be a peer's.
+        // MUTATION: segment.size_of_any_file
         let seals = match fcntl_get_seals(&memfd) {
             Ok(seals) => Seals(seals.bits()),
             Err(Errno::INVAL | Errno::BADF) => return Err(SegmentError::NotAMemfd),

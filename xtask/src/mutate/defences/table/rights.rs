@@ -69,6 +69,28 @@ pub(super) const RIGHTS: &[Defence] = &[
         "packets::a_descriptor_whose_close_lasts_delays_no_answer",
     ),
     process(
+        "foreign.memory_closed_at_once",
+        Replace("let _ = self.queue.sender.send(inner.into())", "drop::<OwnedFd>(inner.into())"),
+        "bad_input",
+        "foreign_descriptors::\
+         memory_that_a_program_sends_is_given_back_by_threads_that_nobody_waits_for",
+    ),
+    process(
+        "foreign.silent_file_closed_at_once",
+        Replace("let _ = self.queue.sender.send(inner.into())", "drop::<OwnedFd>(inner.into())"),
+        "bad_input",
+        "foreign_descriptors::a_silent_file_before_any_hello_delays_no_answer",
+    ),
+    process(
+        "segment.size_of_any_file",
+        Replace(
+            "fcntl_get_seals(&memfd) {",
+            "{ let _ = fstat(&memfd); fcntl_get_seals(&memfd) } {",
+        ),
+        "bad_input",
+        "foreign_descriptors::a_silent_file_in_place_of_a_streams_memory_delays_no_answer",
+    ),
+    process(
         "handle_numbered.descriptors_without_end",
         Delete,
         "bad_input",
