@@ -147,7 +147,7 @@ fn expect_no_stream(mut wire: Wire, stream: u32, memory: &[BorrowedFd<'_>]) {
 
 #[test]
 fn a_silent_file_in_place_of_a_streams_memory_delays_no_answer() {
-    with_bystanders(&mut streams::server(), |server| {
+    with_bystanders(streams::server, |server| {
         expect_no_delay(server, |file| {
             let [mut with_ring, mut with_wishes] = [Wire::observer(server), Wire::observer(server)];
             let (stream, shape) = opened(&mut with_ring);
