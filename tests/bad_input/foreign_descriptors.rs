@@ -38,7 +38,7 @@ fn send_memory(server: &mut Server, send: impl FnOnce(&[BorrowedFd<'_>])) {
     let memory = memfd_create("bulk", MemfdFlags::CLOEXEC).expect("memory");
     fallocate(&memory, FallocateFlags::empty(), 0, MEMORY_BYTES).expect("memory");
     let (mut end, after) = std::io::pipe().expect("a pipe");
-    server.program().signal(Signal::STOP);
+    server.program().stop();
     // No request has three. They are closed one after the other.
     send(&[memory.as_fd(), after.as_fd(), after.as_fd()]);
     drop((memory, after));

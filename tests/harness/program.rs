@@ -95,6 +95,20 @@ impl Program {
         let _ = kill_process(self.pid(), signal);
     }
 
+    /// Stops it, and returns once no thread of it runs.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let threads = format!("/proc/{}/task", self.id());
+        crate::eventually("all threads are stopped", || {
+            let mut threads = std::fs::read_dir(&threads).ok()?;
+            let is_stopped = |thread: std::fs::DirEntry| {
+                let state = std::fs::read_to_string(thread.path().join("stat")).ok()?;
+                Some(state.rsplit_once(") ")?.1.starts_with('T'))
+            };
+            threads.all(|thread| thread.ok().and_then(is_stopped) == Some(true)).then_some(())
+        });
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
