@@ -49,9 +49,8 @@ pub(crate) fn start(
     Links::begin(parts, open, |program| {
         let Program { connection: _, state } = program()?;
         browse(&avahi)?;
-        let known = BTreeMap::new();
-        let discoverer =
-            Discoverer { avahi, said, control, latency_ms: options.latency_ms, known, loaded };
+        let (latency_ms, services) = (options.latency_ms, Services::default());
+        let discoverer = Discoverer { avahi, said, control, latency_ms, services, loaded };
         spawn(Arc::clone(&state), move || discoverer.run(&state))
     })
 }
@@ -77,6 +76,7 @@ impl Loaded {
     /// Loads a module, unless all end. They wait for that.
     fn load(&self, load: impl FnOnce() -> anyhow::Result<u32>) -> Option<u32> {
         let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // MUTATION: loaded.tunnels_without_limit
         let loaded = loaded.as_mut().filter(|all| all.len() < MOST_TUNNELS)?;
         let index = load().ok()?;
         loaded.insert(index);
@@ -117,14 +117,44 @@ struct Known {
     module: Option<u32>,
 }
 
+/// Services that are seen, by name, kind and domain.
+#[derive(Debug, Default)]
+struct Services(BTreeMap<(String, String, String), Known>);
+
+impl Services {
+    /// Notes that a service is seen; `None`: there are too many to keep it in mind.
+    fn found(&mut self, sighting: &Sighting) -> Option<&mut Known> {
+        let Sighting { name, kind, domain, interface, protocol } = sighting.clone();
+        let key = (name, kind, domain);
+        // MUTATION: services.without_limit
+        if self.0.len() >= MOST_SERVICES && !self.0.contains_key(&key) {
+            return None;
+        }
+        let known = self.0.entry(key).or_default();
+        known.ways.insert((interface, protocol));
+        Some(known)
+    }
+
+    /// Notes that a service is lost from sight in one way; returns its module if that was the last.
+    fn lost(&mut self, sighting: Sighting) -> Option<u32> {
+        let Sighting { name, kind, domain, interface, protocol } = sighting;
+        let key = (name, kind, domain);
+        let known = self.0.get_mut(&key)?;
+        known.ways.remove(&(interface, protocol));
+        if !known.ways.is_empty() {
+            return None;
+        }
+        self.0.remove(&key)?.module
+    }
+}
+
 /// Loads tunnels. On its own thread.
 struct Discoverer {
     avahi: Avahi,
     said: Receiver<Signal>,
     control: RemoteControl,
     latency_ms: Option<u32>,
-    /// By name, kind and domain.
-    known: BTreeMap<(String, String, String), Known>,
+    services: Services,
     loaded: Arc<Loaded>,
 }
 
@@ -136,48 +166,34 @@ impl Discoverer {
     fn run(mut self, state: &LinkState) -> anyhow::Result<()> {
         loop {
             match self.said.recv().context("the system bus has ended")? {
-                Signal::Found(sighting) => self.found(sighting),
-                Signal::Lost(sighting) => self.lost(sighting),
+                Signal::Found(sighting) => self.found(&sighting),
+                Signal::Lost(sighting) => {
+                    let module = self.services.lost(sighting);
+                    self.unload(module);
+                }
                 Signal::Gone => {
-                    for known in std::mem::take(&mut self.known).into_values() {
+                    for known in std::mem::take(&mut self.services).0.into_values() {
                         self.unload(known.module);
                     }
                 }
-                Signal::There if self.known.is_empty() => browse(&self.avahi)?,
+                Signal::There if self.services.0.is_empty() => browse(&self.avahi)?,
                 Signal::There | Signal::Refused(_) => {}
             }
-            state.set_plays(self.known.values().any(|known| known.module.is_some()));
+            state.set_plays(self.services.0.values().any(|known| known.module.is_some()));
         }
     }
 
-    fn found(&mut self, sighting: Sighting) {
-        let Sighting { name, kind, domain, interface, protocol } = sighting.clone();
-        let key = (name, kind, domain);
-        if !self.known.contains_key(&key) && self.known.len() >= MOST_SERVICES {
-            return;
-        }
-        let known = self.known.entry(key).or_default();
-        known.ways.insert((interface, protocol));
+    fn found(&mut self, sighting: &Sighting) {
+        let Some(known) = self.services.found(sighting) else { return };
         if known.module.is_some() {
             return;
         }
-        let resolved = self.avahi.resolve(&sighting).ok();
+        let resolved = self.avahi.resolve(sighting).ok();
         let tunnel = resolved.and_then(|resolved| resolved.tunnel(self.latency_ms));
         let control = &mut self.control;
         // One that cannot be loaded is tried again when it is seen again.
         known.module = tunnel
             .and_then(|tunnel| self.loaded.load(|| control.load(tunnel.module, &tunnel.arguments)));
-    }
-
-    fn lost(&mut self, sighting: Sighting) {
-        let Sighting { name, kind, domain, interface, protocol } = sighting;
-        let key = (name, kind, domain);
-        let Some(known) = self.known.get_mut(&key) else { return };
-        known.ways.remove(&(interface, protocol));
-        if known.ways.is_empty() {
-            let module = self.known.remove(&key).and_then(|known| known.module);
-            self.unload(module);
-        }
     }
 
     fn unload(&mut self, module: Option<u32>) {
@@ -205,5 +221,39 @@ mod tests {
         assert_eq!(loaded.load(|| Ok(30)), Some(30));
         assert_eq!(loaded.take(), BTreeSet::from([0, 1, 2, 4, 5, 30]));
         assert_eq!(loaded.load(|| Ok(31)), None);
+    }
+
+    fn sighting(number: usize, interface: i32) -> Sighting {
+        Sighting {
+            name: format!("sink {number}"),
+            kind: SINKS.into(),
+            domain: "local".into(),
+            interface,
+            protocol: 0,
+        }
+    }
+
+    #[test]
+    fn services_that_are_published_without_end_are_not_kept_in_mind() {
+        let mut services = Services::default();
+        for number in 0..1000 {
+            let is_kept = services.found(&sighting(number, 1)).is_some();
+            assert_eq!(is_kept, number < MOST_SERVICES, "{number}");
+        }
+        assert!(services.found(&sighting(0, 2)).is_some(), "it is known");
+        services.lost(sighting(1, 1));
+        assert!(services.found(&sighting(1000, 1)).is_some(), "there is room for another");
+    }
+
+    #[test]
+    fn a_tunnel_ends_when_its_service_is_lost_in_every_way() {
+        let mut services = Services::default();
+        for interface in [1, 2] {
+            services.found(&sighting(0, interface)).expect("room").module = Some(7);
+        }
+        assert_eq!(services.lost(sighting(0, 2)), None);
+        assert_eq!(services.lost(sighting(0, 2)), None);
+        assert_eq!(services.lost(sighting(0, 1)), Some(7));
+        assert_eq!(services.lost(sighting(0, 1)), None);
     }
 }

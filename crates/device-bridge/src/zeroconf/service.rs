@@ -122,6 +122,7 @@ impl Resolved {
     /// Returns the module that leads there; `None` if what it says of itself makes no sense. No
     /// cookie is shown to who says in a network that there is a server.
     pub(super) fn tunnel(&self, latency_ms: Option<u32>) -> Option<Tunnel> {
+        // MUTATION: tunnel.any_device
         let device = self.value("device").filter(|name| is_name(name))?;
         let rate_hz: u32 = self.value("rate")?.parse().ok()?;
         if !(1..=convert::MAX_RATE_HZ).contains(&rate_hz) || self.port == 0 {
@@ -145,6 +146,7 @@ impl Resolved {
         let host: String = self.host.chars().filter(|letter| is_letter(*letter)).collect();
         let name = cut(&format!("tunnel.{host}.{device}"), MAX_OWN_NAME_BYTES);
         let latency = latency_ms.map_or_else(String::new, |ms| format!(" latency_msec={ms}"));
+        // MUTATION: tunnel.shows_cookie
         let arguments = format!(
             "server=tcp:[{}]:{} {word}={device} format={format} rate={rate_hz} \
              channels={channels} channel_map={map} {word}_name={name} \

@@ -5,6 +5,7 @@ use super::Defence;
 
 mod limits;
 mod memory;
+mod network;
 mod permissions;
 mod rights;
 mod waits;
@@ -19,6 +20,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Defence> {
         limits::LIMITS,
         waits::WAITS,
         web::PAGE,
+        network::NETWORK,
     ];
     parts.into_iter().flatten()
 }

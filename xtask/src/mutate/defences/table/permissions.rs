@@ -71,30 +71,6 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "front_end::tests::module_policies::a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out",
     ),
     process(
-        "simple.any_number_of_connections",
-        Replace("connected.load(Ordering::Relaxed) >= MAX_CONNECTIONS", "false"),
-        "pulse",
-        "tunnels::sockets_of_raw_samples_are_few_and_end_with_their_module",
-    ),
-    unit(
-        "rtp.any_sender",
-        Replace("self.sender != Some(packet.sender) && self.sender.is_some()", "false"),
-        "consort-device-bridge",
-        "rtp::order::tests::another_sender_is_heard_when_the_one_before_is_silent",
-    ),
-    unit(
-        "rtp.any_number_of_sessions",
-        Replace("self.all.len() >= MOST", "false"),
-        "consort-device-bridge",
-        "rtp::sessions::tests::sessions_are_few_however_many_are_announced",
-    ),
-    unit(
-        "rtp.anybody_ends_sessions",
-        Replace("self.all[at].from != from", "false"),
-        "consort-device-bridge",
-        "rtp::sessions::tests::nobody_else_ends_or_changes_a_session",
-    ),
-    process(
         "run_server.page_past_policy",
         Replace("!config.policy.is_empty()", "false"),
         "bad_input",
