@@ -195,6 +195,7 @@ impl Service {
             ReturnAttempt::NotYet => {
                 let until_ns =
                     locked(&self.clients).by_token.get(&token).map(|member| member.retry_until_ns);
+                // MUTATION: try_server.without_end
                 if until_ns.is_some_and(|until_ns| until_ns <= now_ns()) {
                     let seconds = core.grace().as_secs_f32();
                     let reason =

@@ -29,6 +29,7 @@ pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
     };
     let mut offset = 12;
     let mut long_size = None;
+    // MUTATION: announced.chunks_without_limit
     for _ in 0..CHUNK_LIMIT {
         let Some([name @ .., a, b, c, d]) = bytes_at::<8>(file, offset)? else { break };
         let size = size_of([a, b, c, d]);
@@ -41,6 +42,7 @@ pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
             b"data" | b"SSND" => {
                 let announced = if size == NO_SIZE { long_size } else { Some(u64::from(size)) };
                 let Some(announced) = announced else { break };
+                // MUTATION: announced.any_size_fits
                 let is_cut = begin.saturating_add(announced) > length;
                 let header = if &name == b"SSND" { SSND_HEADER_BYTES } else { 0 };
                 return Ok(is_cut.then(|| announced.saturating_sub(header)));
@@ -59,5 +61,47 @@ fn bytes_at<const COUNT: usize>(file: &File, offset: u64) -> io::Result<Option<[
         Ok(()) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// A file of these chunks: names, announced sizes, and content.
+    fn file(form: &[u8; 4], chunks: &[([u8; 4], u32, &[u8])]) -> File {
+        let mut file = tempfile::tempfile().expect("a file");
+        let mut write = |bytes: &[u8]| file.write_all(bytes).expect("room");
+        write(form);
+        write(&NO_SIZE.to_le_bytes());
+        write(b"WAVE");
+        for (name, size, content) in chunks {
+            write(name);
+            write(&size.to_le_bytes());
+            write(content);
+        }
+        file
+    }
+
+    #[test]
+    fn sound_of_a_size_that_no_file_can_have_is_cut() {
+        let sizes = [0_u64.to_le_bytes(), u64::MAX.to_le_bytes()].concat();
+        let chunks: [([u8; 4], u32, &[u8]); 2] =
+            [(*b"ds64", 16, &sizes), (*b"data", NO_SIZE, &[0; 64])];
+        assert_eq!(bytes_of_a_cut_file(&file(b"RF64", &chunks)).unwrap(), Some(u64::MAX));
+        let chunks: [([u8; 4], u32, &[u8]); 1] = [(*b"data", 64, &[0; 64])];
+        assert_eq!(bytes_of_a_cut_file(&file(b"RIFF", &chunks)).unwrap(), None);
+    }
+
+    #[test]
+    fn chunks_without_end_are_not_searched() {
+        let empty: ([u8; 4], u32, &[u8]) = (*b"none", 0, &[]);
+        let cut: ([u8; 4], u32, &[u8]) = (*b"data", 1000, &[0; 64]);
+        for (count, expected) in [(CHUNK_LIMIT - 1, Some(1000)), (CHUNK_LIMIT, None)] {
+            let chunks = [&vec![empty; count][..], &[cut]].concat();
+            assert_eq!(bytes_of_a_cut_file(&file(b"RIFF", &chunks)).unwrap(), expected, "{count}");
+        }
     }
 }

@@ -143,6 +143,7 @@ fn give_up(seats: &[PlanSeat], cycle: u32, before: u32, is_grace_over: bool) -> 
             others += 1;
             continue;
         }
+        // MUTATION: give_up.followers_wait
         signal_for(seats, index, cycle, &Futex);
         if !has_ended(seat, before, cycle) {
             let has_begun = seat.own.awake() != seat.own.finished();

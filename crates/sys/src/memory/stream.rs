@@ -105,6 +105,7 @@ impl PeerStream {
     /// Returns the position up to which the program has written: never less than before, and no
     /// more than the ring holds. Thread: cycle.
     pub fn written(&mut self) -> u64 {
+        // MUTATION: stream.any_position_written
         self.written.read(self.ring.header(), self.lowest, self.ring.shape().capacity_frames())
     }
 

@@ -57,7 +57,7 @@ impl Streams {
         (gain, muted): Change,
     ) -> Result<Volume, RequestError> {
         let stream = self.streams.get_mut(&number).ok_or_else(|| unknown(number))?;
-        // MUTATION: set_volume.of_others
+        // MUTATION: set_volume.of_others, set_volume.of_others_by_page
         if !permissions.patch && !stream.is_of(peer, process) {
             return Err(refusal("change the volume of another program's stream"));
         }

@@ -7,6 +7,7 @@ const CLIENT: &str = "consort-client";
 const ENGINE: &str = "consort-engine";
 const POLICY: &str = "consort-policy";
 const PULSE: &str = "consort-pulse";
+const SOUNDFILE: &str = "consort-soundfile";
 
 pub(super) const LIMITS: &[Defence] = &[
     unit(
@@ -330,5 +331,17 @@ pub(super) const LIMITS: &[Defence] = &[
         Replace("us <= MAX_DELAY_US", "true"),
         PULSE,
         "remote::incoming::tests::times_that_make_no_sense_are_left_alone",
+    ),
+    unit(
+        "announced.any_size_fits",
+        Replace("begin.saturating_add(announced)", "begin + announced"),
+        SOUNDFILE,
+        "announced::tests::sound_of_a_size_that_no_file_can_have_is_cut",
+    ),
+    unit(
+        "announced.chunks_without_limit",
+        Replace("CHUNK_LIMIT", "usize::MAX"),
+        SOUNDFILE,
+        "announced::tests::chunks_without_end_are_not_searched",
     ),
 ];

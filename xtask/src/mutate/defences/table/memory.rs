@@ -33,6 +33,16 @@ pub(super) const MEMORY: &[Defence] = &[
         "memory::ring::tests::a_ring_of_another_size_or_without_the_seal_is_refused",
     ),
     unit(
+        "stream.any_position_written",
+        Replace(
+            "self.written.read(self.ring.header(), self.lowest, \
+             self.ring.shape().capacity_frames())",
+            "self.ring.header().written()",
+        ),
+        SYS,
+        "memory::hostile_program::any_bytes_in_a_streams_memory_harm_only_that_stream",
+    ),
+    unit(
         "for_readers.writes_not_sealed",
         Delete,
         SYS,

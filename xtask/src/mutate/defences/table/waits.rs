@@ -102,6 +102,18 @@ pub(super) const WAITS: &[Defence] = &[
         "pulse",
         "beside_server::a_front_end_that_is_killed_is_replaced_and_no_program_is_refused",
     ),
+    process(
+        "try_server.without_end",
+        Replace("until_ns <= now_ns()", "false"),
+        "restart",
+        "endings::the_shutdown_callback_comes_at_the_end_of_the_grace_period",
+    ),
+    process(
+        "give_up.followers_wait",
+        Delete,
+        "faults",
+        "deaths::a_killed_client_of_a_gigabyte_costs_no_more_than_a_small_one",
+    ),
     unit(
         "timer.missed_cycles_are_run",
         Replace("late_ns <= period_ns", "true"),

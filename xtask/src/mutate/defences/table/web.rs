@@ -60,4 +60,10 @@ pub(super) const PAGE: &[Defence] = &[
         "web",
         "states::an_invalid_state_file_is_refused_by_the_page",
     ),
+    process(
+        "set_volume.of_others_by_page",
+        Replace("!permissions.patch && ", "false && "),
+        "web",
+        "streams::a_page_may_do_no_more_with_streams_than_its_own_process",
+    ),
 ];
