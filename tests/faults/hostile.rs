@@ -245,9 +245,8 @@ fn a_follower_runs_again_after_its_predecessor_has_moved_it() {
     let _alone = alone();
     let server = Server::start(MODES[1]);
     let _source = server.probe(&["source", "source"]);
-    let attacker = hostile(&server, &["requeue"]);
     let follower = server.probe(&["thru", "follower", "--from", "source:out"]);
-    server.consort(&["connect", "hostile:out", "follower:in"]).expect_success();
+    let attacker = hostile(&server, &["requeue", "--to", "follower:in"]);
     attacker.signal(Signal::USR1);
     std::thread::sleep(Duration::from_secs(1));
     drop(attacker);

@@ -334,6 +334,7 @@ impl Runner {
 /// How long a sleep on a page that other programs can name lasts without a wake-up, ns; `None` if
 /// the operator trusts them.
 fn patience_ns(memory: &ServerMemory) -> Option<u64> {
+    // MUTATION: runner.sleeps_where_a_predecessor_put_it
     (!memory.engine.flags().trusts_programs).then_some(POLL_NS)
 }
 

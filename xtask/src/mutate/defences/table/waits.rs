@@ -103,6 +103,12 @@ pub(super) const WAITS: &[Defence] = &[
         "beside_server::a_front_end_that_is_killed_is_replaced_and_no_program_is_refused",
     ),
     process(
+        "runner.sleeps_where_a_predecessor_put_it",
+        Replace("(!memory.engine.flags().trusts_programs).then_some(POLL_NS)", "None"),
+        "faults",
+        "hostile::a_follower_runs_again_after_its_predecessor_has_moved_it",
+    ),
+    process(
         "try_server.without_end",
         Replace("until_ns <= now_ns()", "false"),
         "restart",
