@@ -1,5 +1,5 @@
 //! A test: each promise of `docs/threat-model.md` names a test that notices when a defence is taken
-//! away, or says why none can be.
+//! away, and not only its module, or says why none can be.
 
 use std::fs;
 
@@ -9,11 +9,12 @@ use crate::command::root;
 /// How a row says why no defence of it is taken away.
 const NOT_MUTATED: &str = "not mutated: ";
 
-/// Tests that a row names: by where they are, and a part of their names.
+/// Tests that a row names: by where they are, and by modules and the beginning of a name, or by `…`
+/// and a part of it. A module alone has no such beginning, and means no test of its own.
 #[derive(Debug, PartialEq, Eq)]
 struct Named<'a> {
     place: Place<'a>,
-    part: &'a str,
+    name: &'a str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +34,25 @@ impl Named<'_> {
             }
             _ => false,
         };
-        is_there && test.name().contains(self.part)
+        let parts = |name: &'static str| name.rsplit_once("::").unwrap_or(("", name));
+        let (modules, named) = self.name.rsplit_once("::").unwrap_or(("", self.name));
+        let (all_modules, name) = parts(test.name());
+        let is_meant = match named.strip_prefix('…') {
+            Some(part) => name.contains(part),
+            None => !named.is_empty() && name.starts_with(named),
+        };
+        is_there && is_meant && all_modules.contains(modules)
     }
 }
 
 /// Reads the code spans of a row's last cell: `SUITE NAME`, `SUITE`, `crates/PACKAGE`, then names
-/// in the same place; `…NAME` is one whose module was named before.
+/// in the same place.
 fn named(cell: &str) -> Vec<Named<'_>> {
     let mut all = Vec::new();
     let mut place = None;
     for span in cell.split('`').skip(1).step_by(2) {
         let words: Vec<&str> = span.split(' ').collect();
-        let (there, part) = match (&words[..], place) {
+        let (there, name) = match (&words[..], place) {
             (["cargo", "test", "-p", package, .., name], _) => {
                 (Some(Place::Package(package)), *name)
             }
@@ -53,19 +61,13 @@ fn named(cell: &str) -> Vec<Named<'_>> {
                 (Some(Place::Package(&word["crates/".len()..])), "")
             }
             ([word], None) => (Some(Place::Suite(word)), ""),
-            ([word], known) => (known, word.trim_start_matches('…')),
+            ([word], known) => (known, *word),
             _ => (None, ""),
         };
         place = there;
-        all.extend(there.map(|place| Named { place, part }));
+        all.extend(there.map(|place| Named { place, name }));
     }
-    // A package whose modules are named is not meant as a whole.
-    let is_narrowed = |index: usize| {
-        let next: Option<&Named<'_>> = all.get(index + 1);
-        all[index].part.is_empty() && next.is_some_and(|next| next.place == all[index].place)
-    };
-    let kept: Vec<bool> = (0..all.len()).map(|index| !is_narrowed(index)).collect();
-    all.into_iter().zip(kept).filter_map(|(named, is_kept)| is_kept.then_some(named)).collect()
+    all
 }
 
 /// The cells of each row of the table under a heading.
@@ -109,19 +111,22 @@ fn complaint(row: &[&str]) -> Option<String> {
 fn tests_are_found_as_a_row_names_them() {
     let process = |suite, name| Test::Process { suite, name };
     let unit = |package, name| Test::Unit { package, name };
-    let cell = "`restart`; `faults hangs::`, `…a_call`; `crates/sys` `log`; `crates/alsa`, \
-                `cargo test -p consort-web deep`";
+    let cell = "`restart`, `…first`; `faults hangs::`, `hangs::a_wait`, `…a_call`; `crates/sys` \
+                `log`, `log::tests::a_line`; `cargo test -p consort-web deep`";
     let named = named(cell);
     for (test, expected) in [
-        (process("restart", "any::test"), true),
-        (process("faults", "hangs::tests"), true),
-        (process("faults", "other::a_call"), true),
-        (process("faults", "other::tests"), false),
-        (process("web", "hangs::tests"), false),
-        (unit("consort-sys", "log::tests"), true),
-        (unit("consort-sys", "memory::tests"), false),
-        (unit("consort-alsa", "any::test"), true),
-        (unit("consort-web", "deep::tests"), true),
+        (process("restart", "any::the_first"), true),
+        (process("restart", "any::the_second"), false),
+        (process("faults", "hangs::a_wait_ends"), true),
+        (process("faults", "other::a_wait_ends"), false),
+        (process("faults", "hangs::not_a_wait"), false),
+        (process("faults", "other::it_is_a_call"), true),
+        (process("faults", "other::the_first"), false),
+        (process("web", "hangs::a_wait_ends"), false),
+        (unit("consort-sys", "log::tests::a_line_is_lost"), true),
+        (unit("consort-sys", "log::tests::the_line"), false),
+        (unit("consort-web", "deep_down"), true),
+        (unit("consort-web", "deep::tests::a_name"), false),
     ] {
         assert_eq!(named.iter().any(|named| named.has(test)), expected, "{test:?}");
     }
