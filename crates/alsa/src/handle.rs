@@ -147,6 +147,12 @@ impl Pcm {
         check(unsafe { ffi::snd_pcm_link(self.raw(), other.raw()) }.into()).map(drop)
     }
 
+    /// Undoes [`link`](Self::link), while both go on. Thread: cycle.
+    pub fn unlink(&self) {
+        // SAFETY: the handle is open. The call fails for a device that is not linked.
+        let _ = unsafe { ffi::snd_pcm_unlink(self.raw()) };
+    }
+
     /// Prepares it to be filled and started. Thread: cycle.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ use crate::{
 pub use choose::has_card;
 use claims::Claims;
 use description::{describe, open_monitoring};
-use device::{Device, Need};
+use device::Device;
 use dither::Ditherer;
 use hardware_monitoring::{HardwareMonitoring, RequestedInputs};
 use recipe::Recipe;
@@ -369,7 +369,7 @@ impl Driver for AlsaDriver {
         self.plays_streams = on;
         let need = self.need();
         match (&mut self.device, &mut self.recovery) {
-            (Some(device), _) if on && device.need == Need::Streams => {
+            (Some(device), _) if on && device.can_begin_streams() => {
                 device.begin_streams(self.frames);
             }
             (Some(_), _) if on => self.change(due_ns),

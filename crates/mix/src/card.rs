@@ -22,7 +22,7 @@ pub trait Card {
     fn buffer_frames(&self) -> u32;
 
     /// Returns how many frames after the hardware's position cannot be changed any more. It changes
-    /// only while the card is not open.
+    /// only while the card is not open, and when the graph's cycles begin or end.
     fn safety_frames(&self) -> u32;
 
     /// Returns whether the hardware is there. A card that has closed is stopped.
@@ -54,4 +54,10 @@ pub trait Card {
 
     /// Stops after everything that was written has been played.
     fn stop(&mut self);
+
+    /// The loop ends. Stops at once, unless the graph's cycles play on without the loop: then what
+    /// was written is played, and they follow it.
+    fn leave(&mut self) {
+        self.stop();
+    }
 }

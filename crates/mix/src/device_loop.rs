@@ -72,6 +72,9 @@ pub struct DeviceLoop<M, R> {
     sample_rate_hz: u32,
     /// Device frames before this one have been passed to the card.
     rendered: u64,
+    /// The card had the device frames before this one when the loop came to it: they cannot be
+    /// rendered again. `None`: it has not been looked at.
+    came_at: Option<u64>,
     /// The frame from which on the newest wish is obeyed: those of a later wish follow it.
     changed: u64,
     /// Device frames before this one had been heard at the last wake-up.
@@ -109,6 +112,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             wanted_volume: volume,
             sample_rate_hz: shape.sample_rate_hz,
             rendered: 0,
+            came_at: None,
             changed: 0,
             played: 0,
             cycle_played: 0,
@@ -207,10 +211,10 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         self.streams.take(|_| true)
     }
 
-    /// Stops the card, wherever it is. Thread: cycle.
+    /// Leaves the card, wherever it is. Thread: cycle.
     pub fn finish(&mut self, card: &mut dyn Card) {
         if self.is_started {
-            card.stop();
+            card.leave();
             self.is_started = false;
         }
     }
@@ -284,6 +288,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// Continues where the card does: it may have lost what it had. If the hardware has read more
     /// than was rendered, that is behind its position.
     fn follow_card(&mut self, position: CardPosition, card: &dyn Card) {
+        self.came_at.get_or_insert_with(|| card.written());
         self.is_started &= card.is_open();
         self.rendered = card.written();
         if !self.is_started {
@@ -313,6 +318,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// still be changed.
     fn take_back(&mut self, position: CardPosition, card: &mut dyn Card) {
         let earliest = position.played + u64::from(card.safety_frames());
+        let earliest = earliest.max(self.came_at.unwrap_or(0));
         // Not from where rendering would go on: the card has nothing of a silence before a change.
         let written = card.written();
         let taken = written.saturating_sub(earliest);

@@ -265,33 +265,84 @@ fn a_server_whose_hda_chip_is_closed_does_not_wake() {
     play(&server, &halves(RATE)).finish().expect_success();
 }
 
-/// A program of the graph plays numbers when the first stream comes, and the card is opened
-/// differently; prints for how long it is silent.
-#[test]
-#[ignore = "in the virtual machine"]
-fn a_program_of_the_graph_is_heard_again_after_players_have_come_and_gone() {
-    let server = server_on("hw:1,0", &LOOPBACK);
+/// What a player plays on the right channel alone.
+fn on_the_right(frames: usize) -> Sound {
+    let right = halves(frames).channels.remove(1);
+    Sound::of(RATE as u32, &[vec![0.0; frames], right])
+}
+
+/// Asserts that each frame of a program of the graph follows the one before.
+#[track_caller]
+fn demand_no_gap(heard: &[f32]) {
+    let begin = heard.iter().position(|sample| *sample != 0.0).expect("it is heard");
+    let gaps = far::gaps(&heard[begin..]);
+    for far::Gap { at, silent, missing } in &gaps {
+        println!("frame {at}: {silent} frames of silence, {missing} of the program are missing");
+    }
+    assert!(gaps.is_empty(), "{} gaps", gaps.len());
+    assert!(heard.len() - begin > 4 * RATE, "for the whole time");
+    assert!(heard.last() != Some(&0.0), "to the end");
+}
+
+fn players_come_and_go_beside_a_program(options: &[&str]) {
+    const TIMES: usize = 3;
+    let server = server_on("hw:1,0", options);
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
     let recording = far::record(&server, 12);
     std::thread::sleep(Duration::from_millis(1500));
-    let silence = Sound::of(RATE as u32, &vec![vec![0.0; 2 * RATE]; 2]);
-    for _ in 0..2 {
-        play(&server, &silence).finish().expect_success();
-        std::thread::sleep(Duration::from_millis(1500));
+    let played = on_the_right(RATE);
+    for _ in 0..TIMES {
+        play(&server, &played).finish().expect_success();
+        std::thread::sleep(Duration::from_millis(700));
     }
-    let [left, _] = recording.finish();
-    let begin = left.iter().position(|sample| *sample != 0.0).expect("it is heard");
-    let heard = &left[begin..];
-    let gaps = far::gaps(heard);
-    let ms = |frames: usize| frames as f64 * 1000.0 / RATE as f64;
-    for gap in &gaps {
-        let (at, silent, missing) = (ms(gap.at), ms(gap.silent), gap.missing);
-        println!("at {at:.0} ms: silent for {silent:.1} ms, {missing} frames are missing");
+    let [left, right] = recording.finish();
+    demand_no_gap(&left);
+    let mut rest = &right[..];
+    for _ in 0..TIMES {
+        let (begin, same) = heard(&played.channels[1], rest);
+        assert_eq!(same, RATE, "each frame of a player");
+        rest = &rest[begin + same..];
     }
-    let first = gaps.first().expect("the card is opened differently");
-    assert!(ms(first.at) > 500.0, "it plays before the first player comes");
-    assert!(gaps.iter().all(|gap| gap.silent < RATE / 2), "{gaps:?}");
-    let last = gaps.last().map_or(0, |gap| gap.at + gap.silent);
-    assert!(ms(heard.len() - last) > 500.0, "it plays when the last player has gone: {gaps:?}");
+    assert!(rest.iter().all(|sample| *sample == 0.0), "and no more");
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn players_that_come_and_go_change_no_frame_of_a_program_of_the_graph() {
+    players_come_and_go_beside_a_program(&LOOPBACK);
+}
+
+/// Where each cycle's output is written in it.
+#[test]
+#[ignore = "in the virtual machine"]
+fn players_that_come_and_go_change_no_frame_in_sync_mode() {
+    players_come_and_go_beside_a_program(&[&LOOPBACK[..], &["--sync"]].concat());
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_player_that_came_beside_a_program_of_the_graph_goes_on_without_it() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let source = server.probe(&["source", "first"]);
+    server.consort(&["connect", "first:out", "system:playback_1"]).expect_success();
+    let recording = far::record(&server, 20);
+    let played = on_the_right(40 * RATE);
+    let player = play(&server, &played);
+    server.await_cycles(200);
+    source.terminate();
+    await_device(&server, "deep");
+    std::thread::sleep(Duration::from_secs(2));
+    let again = server.probe(&["source", "second"]);
+    server.consort(&["connect", "second:out", "system:playback_1"]).expect_success();
+    server.await_cycles(200);
+    again.terminate();
+    await_device(&server, "deep");
+    let [left, right] = recording.finish();
+    player.terminate();
+    let (begin, same) = heard(&played.channels[1], &right);
+    assert_eq!(same, right.len() - begin, "a gap after {same} frames");
+    let runs = left.split(|sample| *sample == 0.0).filter(|run| !run.is_empty());
+    assert_eq!(runs.count(), 2, "once for each program");
 }

@@ -46,6 +46,8 @@ pub(super) struct Device {
     pub(super) need: Need,
     /// The device plays streams: where their frames are.
     pub(super) streams: Option<StreamQueue>,
+    /// It was configured for cycles, and plays streams because they came while it ran.
+    pub(super) is_interim: bool,
     /// The device starts with the frames that are written next: it has stopped by itself.
     pub(super) starts_with_next: bool,
     /// Cycles are run beside the streams, so capture runs with playback.
@@ -53,12 +55,14 @@ pub(super) struct Device {
     /// How many frames after its position cannot be changed any more.
     pub(super) safety_frames: u32,
     /// Frames in the playback queue after a cycle has been written: as configured, and now.
-    first_queue_frames: u32,
+    pub(super) first_queue_frames: u32,
     pub(super) queue_frames: u32,
+    /// The output of a cycle has been written since the last one was due.
+    pub(super) has_written: bool,
     pub(super) rate_hz: u32,
-    wake_source: WakeSource,
+    pub(super) wake_source: WakeSource,
     /// Starting or stopping one direction does so for both.
-    linked: bool,
+    pub(super) linked: bool,
     /// The device accepts and returns any number of frames at any time, as `null` does.
     without_clock: bool,
     /// `None`: the device does not run.
@@ -97,11 +101,13 @@ impl Device {
             quantum,
             need,
             streams: None,
+            is_interim: false,
             starts_with_next: false,
             runs_cycles: false,
             safety_frames: 0,
             first_queue_frames: queue_frames,
             queue_frames,
+            has_written: false,
             rate_hz,
             wake_source,
             linked,
@@ -134,6 +140,7 @@ impl Device {
     pub(super) fn start(&mut self) -> Result<(), Fault> {
         (self.clock, self.hold_ns) = (None, 0);
         self.queue_frames = self.first_queue_frames;
+        self.has_written = true;
         let directions = [&mut self.capture, &mut self.playback];
         for pcm in directions.into_iter().flatten() {
             pcm.stop();
@@ -185,6 +192,7 @@ impl Device {
                 if let Some(streams) = &mut self.streams {
                     streams.begin_cycle(self.quantum);
                 }
+                self.has_written = false;
                 return Ok(due_ns);
             }
             if now_ns > limit_ns {
@@ -276,6 +284,7 @@ impl Device {
         finish: impl FnMut(u32, &mut [f32]),
     ) -> Result<(), Fault> {
         let Some(playback) = &mut self.playback else { return Ok(()) };
+        self.has_written = true;
         self.transfer.write(playback, from, finish)
     }
 

@@ -43,7 +43,7 @@ impl Card for AlsaDriver {
     }
 
     fn safety_frames(&self) -> u32 {
-        self.device.as_ref().map_or(0, |device| device.safety_frames)
+        self.device.as_ref().map_or(0, |device| device.safety())
     }
 
     fn is_open(&self) -> bool {
@@ -102,6 +102,15 @@ impl Card for AlsaDriver {
         let stopped = self.streaming().map_or(Ok(()), Device::stop_streams);
         if stopped.is_err() {
             self.give_up(sys::clock::now_ns());
+        } else if self.device.as_ref().is_some_and(|device| device.is_interim) {
+            // Nothing plays: the time to configure it for streams.
+            self.change(sys::clock::now_ns());
+        }
+    }
+
+    fn leave(&mut self) {
+        if !self.runs_cycles {
+            self.stop();
         }
     }
 }

@@ -5,7 +5,7 @@ use alsa::{Fault, Pcm};
 use mix::Planes;
 use rt::rate::{duration_ns, frames_in};
 
-use super::device::{Device, queued_frames};
+use super::device::{Device, Need, WakeSource, queued_frames};
 use super::dither::Ditherer;
 use super::period_clock::PeriodClock;
 use super::stream_queue::StreamQueue;
@@ -14,21 +14,31 @@ use super::transfer::write_silence;
 /// How long before it reads them a card may have fetched frames, at least, ns: what PulseAudio
 /// never rewinds.
 const LEAST_SAFETY_NS: u64 = 1_330_000;
+/// By how much a position may move at once that was not measured, ns: that of a card without
+/// hardware, on a kernel with the slowest ticks.
+const UNMEASURED_STEP_NS: u64 = 10_000_000;
 /// For how long the steps of a position are measured, and how often it is asked, ns.
 const MEASURED_NS: u64 = 30_000_000;
 const MEASURED_EACH_NS: u64 = 250_000;
 
 impl Device {
+    /// Returns whether the device is to play streams as it is: it is configured for them, or runs
+    /// the graph's cycles, which are not to be interrupted.
+    pub(super) fn can_begin_streams(&self) -> bool {
+        self.clock.is_some() || (self.need == Need::Streams && !self.is_interim)
+    }
+
     /// From now on the device plays streams, from device frame `first` on. What it plays already is
     /// continued.
     pub(super) fn begin_streams(&mut self, first: u64) {
+        let left = self.queue_frames.saturating_sub(self.quantum + self.not_written());
         let Some(playback) = &mut self.playback else { return };
         let mut streams = StreamQueue::at(first, self.rate_hz);
-        let running = self.clock.as_ref().zip(playback.position(true).ok());
+        let running = self.clock.as_ref().and_then(|_| playback.position(true).ok());
         match running {
-            Some((clock, position)) => {
+            Some(position) => {
                 streams.take_over(queued_frames(playback, position), position.at_ns);
-                streams.await_cycle_at(clock.next_due_ns());
+                streams.await_cycle_with(left);
                 self.runs_cycles = true;
             }
             None => {
@@ -39,16 +49,36 @@ impl Device {
             }
         }
         self.streams = Some(streams);
+        if self.need == Need::Cycles {
+            self.become_interim();
+        }
     }
 
-    /// From now on the device gets cycles alone: the next one is appended to what is queued, and
-    /// the one after it is due when it would have been. Returns the frame that the device has come
-    /// to.
+    /// Lets a device that was configured for cycles play streams beside them: by timer, since its
+    /// interrupts are at other frames than the cycles that follow, and both directions on their
+    /// own.
+    fn become_interim(&mut self) {
+        (self.need, self.is_interim) = (Need::Streams, true);
+        self.wake_source = WakeSource::Timer;
+        if let Some(capture) = self.capture.as_ref().filter(|_| self.linked) {
+            capture.unlink();
+            self.linked = false;
+        }
+    }
+
+    /// Returns how many frames of the cycle that was due last are still to be written.
+    fn not_written(&self) -> u32 {
+        if self.has_written { 0 } else { self.quantum }
+    }
+
+    /// From now on the device gets cycles alone: what they play is appended to what is queued, and
+    /// the next one is due when it would have been. Returns the frame that the device has come to.
     pub(super) fn end_streams(&mut self) -> Option<u64> {
         let streams = self.streams.take()?;
         let setup = self.playback.as_ref().and_then(Pcm::setup);
         let room = setup.map_or(0, |setup| setup.buffer_frames).max(2 * self.quantum);
-        let queue_frames = streams.queued_at_cycle() + 2 * i64::from(self.quantum);
+        let to_write = i64::from(self.quantum) + i64::from(self.not_written());
+        let queue_frames = streams.queued_at_cycle() + to_write;
         let queue_frames = u32::try_from(queue_frames).unwrap_or(0);
         self.queue_frames = queue_frames.clamp(2 * self.quantum, room);
         Some(streams.played())
@@ -149,10 +179,12 @@ impl Device {
 
     /// Takes the last `frames` frames back; returns how many the card has given.
     pub(super) fn rewind(&mut self, frames: u64) -> u64 {
+        let unmeasured_safety = self.unmeasured_safety();
         let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
             return 0;
         };
-        let wanted = frames.min(streams.queued());
+        let final_frames = if self.is_interim { unmeasured_safety.into() } else { 0 };
+        let wanted = frames.min(streams.queued().saturating_sub(final_frames));
         let taken = u64::from(playback.rewind(u32::try_from(wanted).unwrap_or(0)));
         streams.remove(taken);
         taken
@@ -194,7 +226,24 @@ impl Device {
         }
         block.commit()?;
         streams.add(frames);
+        self.has_written = true;
         Ok(())
+    }
+
+    /// Returns how many frames after its position the loop of streams leaves alone. A device that
+    /// was configured for cycles has them as late as without streams.
+    pub(super) fn safety(&self) -> u32 {
+        match (self.is_interim, self.runs_cycles) {
+            (false, _) => self.safety_frames,
+            (true, true) => 0,
+            // The rest of the queue is to be slept through.
+            (true, false) => self.unmeasured_safety().min(self.first_queue_frames / 2),
+        }
+    }
+
+    fn unmeasured_safety(&self) -> u32 {
+        let step = u32::try_from(frames_in(UNMEASURED_STEP_NS, self.rate_hz));
+        self.safety_for(step.unwrap_or(u32::MAX))
     }
 
     /// Returns how many frames after its position cannot be changed, if that moves by `step_frames`

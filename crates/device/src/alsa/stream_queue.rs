@@ -118,6 +118,11 @@ impl StreamQueue {
         self.cycle = self.played + frames_in(due_ns.saturating_sub(self.at_ns), self.rate_hz);
     }
 
+    /// Lets the next cycle begin when this many of the frames that are queued now are left.
+    pub(super) fn await_cycle_with(&mut self, left: u32) {
+        self.cycle = self.written.saturating_sub(left.into());
+    }
+
     /// A cycle has begun; the next one begins `quantum` frames later.
     pub(super) fn begin_cycle(&mut self, quantum: u32) {
         self.cycle += u64::from(quantum);
@@ -216,7 +221,7 @@ mod tests {
     fn frames_of_cycles_before_the_streams_are_continued() {
         let mut queue = StreamQueue::at(0, 48_000);
         queue.take_over(128, 10 * MS);
-        queue.await_cycle_at(11 * MS);
+        queue.await_cycle_with(80);
         assert_eq!(
             (queue.written(), queue.ahead_of_cycle(), queue.queued_at_cycle()),
             (128, -48, 80)

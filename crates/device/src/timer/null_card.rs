@@ -99,6 +99,8 @@ impl Card for NullCard {
     }
 
     fn stop(&mut self) {
+        // What is left was not heard, and is not when it is started again.
+        self.rewind(u64::MAX);
         self.started = None;
     }
 }
@@ -122,6 +124,18 @@ mod tests {
         assert_eq!(card.position(9000 * SECOND_NS).played, 3600 * 44_100 + 1);
         card.start(9000 * SECOND_NS);
         assert_eq!(card.position(9001 * SECOND_NS).played, 3601 * 44_100 + 1);
+    }
+
+    #[test]
+    fn what_it_has_not_played_when_it_stops_is_gone() {
+        let mut card = NullCard::new(48_000);
+        let mut planes = Planes::new(2, 1024);
+        planes.silence(1000);
+        card.write(0, &planes);
+        card.start(0);
+        card.position(10_000_000);
+        card.stop();
+        assert_eq!(card.written(), 480);
     }
 
     #[test]

@@ -12,7 +12,8 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// [`play_graph`](Self::play_graph) brings. Also for cycles of another length. Thread: cycle.
     ///
     /// The cycle that begins now is heard two cycles later: its output may come when the next one
-    /// is due, and as much later again. Until then, streams alone are heard.
+    /// is due, and as much later again. Until then, streams alone are heard. On a card that has
+    /// played the graph before the loop came, it follows what is queued there.
     pub fn begin_graph(&mut self, now_ns: u64, card: &mut dyn Card, cycle_frames: u64) -> u64 {
         let position = card.position(now_ns);
         self.follow_card(position, card);
@@ -21,7 +22,14 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         }
         self.cycle_frames = Some(cycle_frames);
         self.cycle_ns = now_ns;
-        self.lead_in(position.played + u64::from(card.safety_frames()) + 2 * cycle_frames);
+        let written = card.written();
+        let is_taken_over = self.came_at == Some(written) && position.played < written;
+        self.is_started |= is_taken_over;
+        self.lead_in(if is_taken_over {
+            written
+        } else {
+            position.played + u64::from(card.safety_frames()) + 2 * cycle_frames
+        });
         let next = self.graph.end();
         self.wake(now_ns, card);
         next

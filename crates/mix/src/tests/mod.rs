@@ -6,3 +6,4 @@ mod recording;
 mod scenario;
 mod starving;
 mod streams;
+mod taking_over;
