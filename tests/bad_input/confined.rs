@@ -55,6 +55,8 @@ fn a_confined_program_has_no_files_devices_and_plug_ins_opened() {
             let words = ["a confined program may not switch to this driver", why, "--policy"];
             assert_says("a driver", &refused.stderr, &words);
         }
+        let refused = consort(&server, sandbox, &["device", "add", "plughw:0", "--streams"]);
+        assert_says("a card", &refused.stderr, &["may not have the server open a card", why]);
         let refused = confined(&server, sandbox, "jack_load", &["gain", "inprocess"]);
         assert_ne!(refused.code, Some(0), "{refused:?}");
         assert_says("a plug-in", &refused.stderr, &["may not have the server run plug-ins", why]);

@@ -299,6 +299,8 @@ fn the_permission_to_control_opens_neither_files_nor_devices() {
             &["policy does not allow", "switch to this driver"],
         );
     }
+    let refused = server.consort(&["device", "add", "plughw:0", "--streams"]);
+    assert_says("a card", &refused.stderr, &["policy does not allow", "open a card"]);
     assert!(!server.directory().join("here.wav").exists());
     assert!(
         server

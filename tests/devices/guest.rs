@@ -6,6 +6,7 @@ mod elements;
 mod far;
 mod midi;
 mod quick;
+mod second_card;
 mod streams;
 mod thorough;
 

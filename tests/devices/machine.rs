@@ -89,6 +89,12 @@ fn thoroughly_on_cards_that_play_streams() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_a_second_card_for_streams() {
+    run("guest::second_card::", &["--usb", "--hda", "none"], 1_200);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_on_cards_that_play() {
     run("guest::thorough::plays::", &["--usb"], 1_200);
 }

@@ -44,7 +44,7 @@ pub use writer::StreamWriter;
 
 pub use proto::stream::{
     ChannelGains, ClientRole, DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, NewDevice,
-    NotAGain, StreamStatus, Volume, WakeUpRate,
+    NewHardware, NotAGain, StreamStatus, Volume, WakeUpRate,
 };
 /// Longest name of a stream and of its program, bytes.
 pub const MAX_NAME_BYTES: usize = proto::limits::STREAM_NAME_BYTES;

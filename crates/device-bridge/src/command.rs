@@ -3,7 +3,7 @@
 //! process again.
 
 mod links;
-mod null;
+mod of_server;
 mod processing;
 mod rtp;
 mod serve;
@@ -36,6 +36,7 @@ const END_TIMEOUT_NS: u64 = 10_000_000_000;
   consort device add hw:USB --quantum 128 --periods 3
   consort device add seq
   consort device add raw
+  consort device add hw:USB --streams
   consort device add null --name headphones
   consort device add loopback --from headphones --to system
   consort device add remap --name left --to system --map 1
@@ -52,7 +53,8 @@ pub struct Device {
 enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
-    /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
+    /// Add a card to the graph, or as a device that programs play and record on by its name
+    /// (--streams); or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
     /// which no other program can then use; or a device without hardware ("null"), which programs
     /// play and record on by its name (`consort play --device NAME`); or what plays on one device
     /// what is heard on another ("loopback"); or a device that is heard on chosen channels of
@@ -81,8 +83,8 @@ impl Device {
             Action::Add(options) => {
                 // Checked before a process is started for nothing.
                 let running = Observer::open(Some(server))?;
-                if options.is_null() {
-                    output::print(&null::add(&running, &options)?)?;
+                if options.is_of_server() {
+                    output::print(&of_server::add(&running, &options)?)?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 let Added { name, description } = add(server, &options)?;
@@ -134,7 +136,7 @@ fn list(server: &Observer) -> anyhow::Result<String> {
         text += "    none; add one with 'consort device add'\n";
     }
     text.extend(in_graph.into_iter().map(line));
-    text += &null::list(server)?;
+    text += &of_server::list(server)?;
     if !links.is_empty() {
         text += "From device to device:\n";
     }

@@ -395,15 +395,23 @@ impl Driver for AlsaDriver {
 
     fn close(&mut self) {
         let need = self.need();
-        if let (Some(mut device), Some(recovery)) = (self.device.take(), &mut self.recovery) {
-            self.frames = device.streams.take().map_or(self.frames, |streams| streams.played());
-            self.is_closed = true;
-            recovery.close(device, self.quantum, need);
+        let Some(recovery) = &mut self.recovery else { return };
+        self.is_closed = true;
+        match self.device.take() {
+            Some(mut device) => {
+                self.frames = device.streams.take().map_or(self.frames, |queue| queue.played());
+                recovery.close(device, self.quantum, need);
+            }
+            None => recovery.keep_closed(),
         }
     }
 
     fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    fn is_unplugged(&self) -> bool {
+        self.recovery.as_ref().is_some_and(DeviceRecovery::is_unplugged)
     }
 
     fn rest(&mut self) {

@@ -175,12 +175,17 @@ pub trait Driver: Send {
         false
     }
 
-    /// Has its hardware closed, while it is paused: it is opened when the driver is resumed, or
-    /// when the loop of streams opens the card. Thread: cycle.
+    /// Has its hardware closed, or left closed if it is away, while it is paused: it is opened when
+    /// the driver is resumed, or when the loop of streams opens the card. Thread: cycle.
     fn close(&mut self) {}
 
     /// Returns whether its hardware is closed because nothing plays. Thread: cycle.
     fn is_closed(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its hardware is not plugged in, as far as that is known. Thread: cycle.
+    fn is_unplugged(&self) -> bool {
         false
     }
 

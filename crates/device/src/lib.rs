@@ -19,5 +19,5 @@ pub(crate) use self::driver::{silence, touched};
 pub use self::file::{FileDriver, FileDriverError, FileOptions, is_same_file};
 pub use self::monitored::Monitored;
 pub use self::reservation::{CardClaim, CardReservation, ClaimNews, Reservation};
-pub use self::timer::{NullCard, Timer};
+pub use self::timer::Timer;
 pub use ::alsa::{disable_library_locks, discard_library_messages};

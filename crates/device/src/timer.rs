@@ -14,7 +14,7 @@ use rt::shm::CycleInfo;
 use sys::alarm::Alarm;
 
 use self::cable::Cable;
-pub use self::null_card::NullCard;
+use self::null_card::NullCard;
 use self::tap::Tap;
 use crate::{Capture, Channels, Driver, Pacing, Playback, Wake, silence};
 

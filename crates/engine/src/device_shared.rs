@@ -40,6 +40,11 @@ impl SharedGains {
     }
 }
 
+/// Returns whether hardware is not there that was pulled out and plugged in as often as this.
+pub fn is_missing(pluggings: u32) -> bool {
+    !pluggings.is_multiple_of(2)
+}
+
 /// What the thread of a device that plays streams and the control thread share.
 #[derive(Debug)]
 pub struct DeviceShared {
@@ -51,6 +56,9 @@ pub struct DeviceShared {
     pub wake_ups: WakeUps,
     /// 1: a further device is removed. Control thread writes.
     leaves: AtomicU32,
+    /// How often the hardware was pulled out or plugged in; odd while it is not there. Device's
+    /// thread writes.
+    pluggings: AtomicU32,
 }
 
 impl DeviceShared {
@@ -62,6 +70,7 @@ impl DeviceShared {
             gains: SharedGains::new(),
             wake_ups: WakeUps::new(state, now_ns()),
             leaves: AtomicU32::new(0),
+            pluggings: AtomicU32::new(0),
         }
     }
 
@@ -76,6 +85,24 @@ impl DeviceShared {
     /// counted its calls. Thread: cycle.
     pub fn is_to_leave(&self) -> bool {
         self.leaves.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes whether the hardware is plugged in; returns whether that is new. Device's thread,
+    /// which has given its streams back if it is not. Thread: cycle.
+    pub fn note_unplugged(&self, is_unplugged: bool) -> bool {
+        // Relaxed, here and below: says nothing about other memory.
+        let pluggings = self.pluggings.load(Ordering::Relaxed);
+        let is_new = is_missing(pluggings) != is_unplugged;
+        if is_new {
+            self.pluggings.store(pluggings.wrapping_add(1), Ordering::Relaxed);
+        }
+        is_new
+    }
+
+    /// Returns how often the hardware was pulled out or plugged in: see [`is_missing`]. Thread:
+    /// any.
+    pub fn pluggings(&self) -> u32 {
+        self.pluggings.load(Ordering::Relaxed)
     }
 
     /// Calls the device's thread, after something was left for it. Thread: any.

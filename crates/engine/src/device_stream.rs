@@ -129,6 +129,9 @@ pub struct DeviceRecorder {
     pub memory: RecordStream,
     /// The server's volume.
     pub volume: Arc<SharedGain>,
+    /// The device's channel for each of its own, of a stream that records what a further device
+    /// captures.
+    pub captured: Vec<u32>,
 }
 
 impl RecordMemory for DeviceRecorder {

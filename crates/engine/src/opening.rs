@@ -12,6 +12,8 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
 use crate::error::{ServerError, within};
 
+pub mod hardware;
+
 use device::{
     AlsaDriver, CardReservation, Channels, DeviceLatency, Driver, FileDriver, FileOptions,
     Monitored, Pacing, RestCall, Timer, WhyAway, is_same_file, may_share,

@@ -159,6 +159,14 @@ impl StreamPart {
         self.device.as_ref().is_some_and(|all| all.device.recorders().need_cycles())
     }
 
+    /// Has the device's own cycles bring the frames of all streams that record what it captures.
+    /// Thread: cycle.
+    pub fn follow_capture(&mut self) {
+        if let Some(all) = &mut self.device {
+            all.device.recorders_mut().feed(|_| true);
+        }
+    }
+
     /// Has the graph's cycles bring the frames of the streams that record in `plan`. Thread: cycle.
     pub fn follow_plan(&mut self, plan: &Plan) {
         if let Some(all) = &mut self.device {
@@ -285,12 +293,9 @@ impl StreamPart {
         host.call_control();
     }
 
-    /// Gives everything back, since the thread ends.
-    pub fn leave(&mut self, host: &mut impl StreamHost) {
-        self.take_orders(host);
-        self.end(host, true);
+    /// The thread ends, and has given everything back.
+    pub fn leave(mut self) {
         self.give_back(StreamReturn::Left);
-        host.call_control();
     }
 
     /// Does what is to be done without cycles, with the device's gains; returns when to do so

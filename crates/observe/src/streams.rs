@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use client::stream::{DeviceState, DeviceWatch, FurtherDevice, StreamDevice, StreamStatus};
+use client::stream::{
+    DeviceState, DeviceWatch, Direction, FurtherDevice, StreamDevice, StreamStatus,
+};
 use client::{Error, Observer};
 use proto::status::ClientStatus;
 
@@ -83,8 +85,9 @@ fn is_due(last: Option<(Instant, bool)>, now: Instant) -> bool {
     last.is_some_and(|(at, is_awake)| is_awake && now.duration_since(at) >= WHILE_AWAKE)
 }
 
-/// Returns what keeps a device from sleeping longer: the clients that need its cycles, or the
-/// program whose stream allows the least depth. `None` if it is parked, or nothing is known.
+/// Returns what keeps a device from sleeping longer: the clients that need its cycles, a program
+/// that records what it captures, or the program whose stream allows the least depth. `None` if it
+/// is parked, or nothing is known.
 ///
 /// A device is its name, which is `None` for the one that drives, what it does, and its rate in Hz.
 #[must_use]
@@ -95,6 +98,13 @@ pub fn awake_reason(
 ) -> Option<String> {
     match state {
         DeviceState::Parked => None,
+        DeviceState::Cycling if device.is_some() => {
+            let records = |stream: &&StreamStatus| {
+                stream.device.as_deref() == device && stream.direction == Direction::Record
+            };
+            let recorder = streams.iter().filter(records).find(|stream| stream.plays)?;
+            Some(format!("recorded by {}", recorder.program))
+        }
         DeviceState::Cycling => {
             let active = clients.iter().filter(|client| client.active);
             let names: Vec<&str> = active.map(|client| client.name.as_str()).collect();
@@ -112,7 +122,7 @@ pub fn awake_reason(
 
 #[cfg(test)]
 mod tests {
-    use client::stream::{Direction, Volume};
+    use client::stream::Volume;
 
     use super::*;
 
@@ -156,12 +166,17 @@ mod tests {
             stream("game", None, 4_800, true),
             stream("paused", None, 480, false),
             stream("call", Some("headset"), 960, true),
+            StreamStatus {
+                direction: Direction::Record,
+                ..stream("recorder", Some("headset"), 96_000, true)
+            },
         ];
         let reason = |device, state| awake_reason((device, state, 48_000), &clients, &streams);
         for (device, state, expected) in [
             (None, DeviceState::Cycling, Some("for synth, reverb")),
             (None, DeviceState::Deep, Some("as far ahead as game allows (100 ms)")),
             (Some("headset"), DeviceState::Deep, Some("as far ahead as call allows (20 ms)")),
+            (Some("headset"), DeviceState::Cycling, Some("recorded by recorder")),
             (Some("other"), DeviceState::Deep, None),
             (None, DeviceState::Parked, None),
         ] {

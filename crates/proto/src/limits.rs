@@ -49,6 +49,9 @@ pub const DEVICE_CHANNELS: RangeInclusive<u32> = 1..=32;
 /// Maximum length of a further device's name, bytes.
 pub const DEVICE_NAME_BYTES: usize = 64;
 
+/// Maximum length of the description of a further device's card, bytes. A longer one is cut.
+pub const CARD_BYTES: usize = 256;
+
 /// Maximum length of the name of a stream, and of its program's, bytes.
 pub const STREAM_NAME_BYTES: usize = 128;
 

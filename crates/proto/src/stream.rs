@@ -17,6 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::AlsaOptions;
 pub use crate::gain::{ChannelGains, Gain, NotAGain};
 
 /// A request about streams. The comment names the [`StreamReply`].
@@ -40,7 +41,8 @@ pub enum StreamRequest {
         /// wishes of one are obeyed at once, or a device begins or ceases to sleep.
         streams: bool,
     },
-    /// Adds a device without hardware, whose clock is a timer's. [`StreamReply::Added`].
+    /// Adds a device: a sound card, or one without hardware, whose clock is a timer's.
+    /// [`StreamReply::Added`], once it is open.
     Add(NewDevice),
     /// Removes a further device: its streams end. [`StreamReply::Removed`].
     Remove {
@@ -188,17 +190,35 @@ pub struct NewStream {
     pub reopens: bool,
 }
 
-/// A device without hardware, to be added: what is played there is heard by its monitors alone.
+/// A device to be added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDevice {
     /// Its name, which no other device has.
     pub name: String,
-    /// Channels that it plays, [`DEVICE_CHANNELS`](crate::limits::DEVICE_CHANNELS).
-    pub channels: u32,
+    /// What it plays on.
+    pub hardware: NewHardware,
     /// Hz; `None`: that of the device that drives.
     pub sample_rate_hz: Option<u32>,
     /// It is removed when the connection that adds it ends.
     pub ends_with_connection: bool,
+}
+
+/// What a device that is added plays on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NewHardware {
+    /// Nothing: what is played there is heard by its monitors alone.
+    Nothing {
+        /// Channels, [`DEVICE_CHANNELS`](crate::limits::DEVICE_CHANNELS).
+        channels: u32,
+    },
+    /// A sound card, which is there.
+    Card {
+        /// How it is opened. The rate is [`NewDevice::sample_rate_hz`].
+        options: Box<AlsaOptions>,
+        /// Frames of each cycle in which it is recorded,
+        /// [`QUANTUM_FRAMES`](crate::limits::QUANTUM_FRAMES).
+        quantum: u32,
+    },
 }
 
 /// Where the frames of a stream go.
@@ -294,11 +314,18 @@ pub struct FurtherDevice {
     pub sample_rate_hz: u32,
     /// Channels that it plays.
     pub channels: u32,
+    /// Channels that it captures.
+    pub captured: u32,
+    /// Its card, as the driver describes it, in [`CARD_BYTES`](crate::limits::CARD_BYTES) at most;
+    /// `None`: it has no hardware.
+    pub card: Option<String>,
+    /// Why that cannot be opened, likewise; `None`: it can, as far as is known.
+    pub why_away: Option<String>,
     /// How often its thread has woken since it was added.
     pub wake_ups: u64,
     /// How often lately.
     pub wake_up_rate: WakeUpRate,
-    /// What it does now. It never runs cycles.
+    /// What it does now. It runs cycles while what it captures is recorded.
     pub state: DeviceState,
     /// Its volume.
     pub volume: DeviceVolume,

@@ -8,6 +8,7 @@ pub mod alarm;
 pub mod buffers;
 pub mod clock;
 pub mod cycle_guard;
+pub mod directory;
 pub mod disposal;
 pub mod fifo;
 pub mod fork;

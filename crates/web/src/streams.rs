@@ -50,7 +50,7 @@ impl<'a> Device<'a> {
     fn further(device: &'a FurtherDevice) -> Self {
         Self {
             name: Some(&device.name),
-            about: "without hardware",
+            about: device.card.as_deref().unwrap_or("without hardware"),
             sample_rate_hz: device.sample_rate_hz,
             channels: device.channels,
             state: device.state,
@@ -144,6 +144,9 @@ mod tests {
                 number: 1,
                 sample_rate_hz: 44_100,
                 channels: 1,
+                captured: 0,
+                card: None,
+                why_away: None,
                 wake_ups: 0,
                 wake_up_rate: WakeUpRate::default(),
                 state: DeviceState::Parked,

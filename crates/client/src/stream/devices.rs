@@ -109,7 +109,7 @@ impl StreamConnection {
 }
 
 impl StreamConnection {
-    /// Adds a device without hardware, as [`Observer::add_device`] does.
+    /// Adds a device, as [`Observer::add_device`] does.
     ///
     /// # Errors
     /// See there.
@@ -210,11 +210,12 @@ impl Observer {
         further_devices(&self.requests)
     }
 
-    /// Adds a device without hardware, with a thread and a clock of its own, for streams.
+    /// Adds a device with a thread and a clock of its own, for streams: a card, or one without
+    /// hardware.
     ///
     /// # Errors
     /// See [`Requester`](crate::Requester). [`Error::Refused`] if there is a device of that name,
-    /// or the server's policy does not let this program add one.
+    /// the card cannot be opened, or the server's policy does not let this program add one.
     pub fn add_device(&self, device: NewDevice) -> Result<(), Error> {
         add_device(&self.requests, device)
     }

@@ -74,6 +74,11 @@ pub(crate) struct Run {
     /// runs without it
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
+    /// Add another card as a device for streams, as consort device add --streams does: a sink, and
+    /// a source if it captures, of PulseAudio's programs. Repeatable. If it fails, the reason is
+    /// printed and the server runs without it
+    #[arg(long, value_name = "DEVICE")]
+    stream_card: Vec<String>,
     /// Load a plug-in (an internal client) at the start: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
     /// it fails, the server ends
     #[arg(short = 'I', long, value_name = "PLUG-IN")]
@@ -175,10 +180,13 @@ impl Run {
         let config = self.config(server)?;
         // Must happen before the termination signals are blocked.
         let interrupts = self.move_interrupts()?;
+        let in_graph = self.add_device.iter().map(|device| DeviceOptions::of(device));
+        let for_streams = self.stream_card.iter();
+        let for_streams = for_streams.map(|device| DeviceOptions::card_for_streams(device));
         let companions = Companions {
             page: self.page,
             front_end: self.front_end,
-            devices: self.add_device.iter().map(|device| DeviceOptions::of(device)).collect(),
+            devices: in_graph.chain(for_streams).collect(),
             startup: StartupLoad {
                 plug_ins: self.internal_client,
                 session: self.internal_session_file,

@@ -6,13 +6,13 @@ use std::str::FromStr;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use cli::in_range;
-use client::stream::{NewDevice, StreamConnection};
+use client::stream::{NewDevice, NewHardware, StreamConnection};
 use client::{OpenOptions, Session};
 
 use convert::{ChannelMap, Mixing, SampleFormat};
 use proto::limits::DEVICE_CHANNELS;
 
-use super::null::DEFAULT_CHANNELS;
+use super::of_server::DEFAULT_CHANNELS;
 use super::processing::ProcessingArguments;
 use super::serve::Options;
 use crate::links::{LinkMix, LinkOptions, LinkSource, Links, OwnDevice};
@@ -271,7 +271,7 @@ fn new_device(
     let rate_hz = rate_hz.map_or_else(|| rate_of(to.first(), open), Ok)?;
     Ok(NewDevice {
         name: name.into(),
-        channels,
+        hardware: NewHardware::Nothing { channels },
         sample_rate_hz: Some(rate_hz),
         ends_with_connection: true,
     })

@@ -1,5 +1,8 @@
 //! `consort device serve`: the process behind a device.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -54,6 +57,11 @@ pub struct Options {
     /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null", "loopback", "remap",
     /// "combined", "pipe-sink" or "pipe-source"
     pub device: String,
+    /// Make a card a device for streams, with a clock of its own: programs play and record on it by
+    /// its name, and it is a sink, and a source if it captures, of PulseAudio's programs. Without
+    /// this, its channels are ports of the graph, resampled
+    #[arg(long)]
+    pub streams: bool,
     /// Its name [default: the card's; of "seq" and "raw": midi; of others: as DEVICE]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -117,6 +125,7 @@ impl Options {
     pub fn of(device: &str) -> Self {
         Self {
             device: device.into(),
+            streams: false,
             name: None,
             capture: None,
             playback: None,
@@ -144,14 +153,35 @@ impl Options {
         Self::of(RAW_MIDI)
     }
 
-    /// Returns whether it has no hardware: the server runs it, for streams alone.
+    /// A card as a device for streams.
+    #[must_use]
+    pub fn card_for_streams(device: &str) -> Self {
+        Self { streams: true, ..Self::of(device) }
+    }
+
+    /// Returns whether the server runs it, for streams alone.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.is_null() || self.streams
+    }
+
+    /// Returns whether it has no hardware.
     pub(super) fn is_null(&self) -> bool {
         self.device == NULL
     }
 
+    /// Returns whether it is a card.
+    pub(super) fn is_card(&self) -> bool {
+        let is_link = links::Kind::named(&self.device).is_some()
+            || tunnels::Kind::named(&self.device).is_some()
+            || zeroconf::Kind::named(&self.device).is_some()
+            || rtp::Kind::named(&self.device).is_some();
+        !self.is_null() && !is_link && self.midi().is_none()
+    }
+
     /// Returns whether there are options that only hardware has.
     pub(super) fn has_hardware_options(&self) -> bool {
-        self.capture.is_some()
+        self.streams
+            || self.capture.is_some()
             || self.margin.is_some()
             || !self.clock_source.is_empty()
             || self.reserve_priority.is_some()
@@ -169,6 +199,7 @@ impl Options {
     /// The command-line arguments that stand for these options.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.device.clone()];
+        words.extend(self.streams.then(|| "--streams".to_owned()));
         let numbers = [
             ("--capture", self.capture),
             ("--playback", self.playback),
@@ -193,7 +224,7 @@ impl Options {
         words
     }
 
-    fn card(&self) -> CardOptions {
+    pub(super) fn card(&self) -> CardOptions {
         let side = |channels: Option<u32>| {
             (channels != Some(0)).then(|| AlsaSide {
                 device: Some(self.device.clone()),
@@ -342,8 +373,8 @@ impl Serve {
         // A plug-in may print what it likes.
         let mut report = self.report.then(sys::helper::take_stdout).transpose()?;
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
-        if self.options.is_null() {
-            return self.add_null(server, &signals, deadline_ns);
+        if self.options.is_of_server() {
+            return self.add_to_server(server, &signals, deadline_ns);
         }
         let served = loop {
             match Served::start(&self.options, cards, &open) {
@@ -380,14 +411,14 @@ impl Serve {
 }
 
 impl Serve {
-    /// Has the server run a device without hardware.
-    fn add_null(
+    /// Has the server run a device for streams.
+    fn add_to_server(
         &self,
         server: &str,
         signals: &TerminationSignals,
         deadline_ns: u64,
     ) -> anyhow::Result<ExitCode> {
-        let add = || super::null::add(&Observer::open(Some(server))?, &self.options);
+        let add = || super::of_server::add(&Observer::open(Some(server))?, &self.options);
         loop {
             match add() {
                 Err(error)
@@ -449,35 +480,4 @@ fn watch(served: &Served, signals: &TerminationSignals) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_midi_devices_state_shows_lateness_losses_and_refused_ports() {
-        let state = MidiState {
-            has_left: false,
-            ports: 4,
-            lost: 1,
-            refusals: Vec::new(),
-            worst_late_us: 61,
-            worst_read_us: Some(35),
-        };
-        assert_eq!(midi_state(&state), "4 ports, read within 35 µs, sent within 61 µs, 1 lost");
-        let refusals = vec!["hw:1,0,0 (input) is in use by amidi (process 7)".into()];
-        let state = MidiState { refusals, worst_read_us: None, ..state };
-        assert_eq!(
-            midi_state(&state),
-            "4 ports, sent within 61 µs, 1 lost; hw:1,0,0 (input) is in use by amidi (process 7)"
-        );
-    }
-
-    #[test]
-    fn devices_that_are_not_cards_are_midi() {
-        assert_eq!(Options::sequencer().midi(), Some(MidiHardware::Sequencer));
-        assert_eq!(Options::raw_midi().midi(), Some(MidiHardware::Raw));
-        assert_eq!(Options::of("hw:USB").midi(), None);
-    }
 }

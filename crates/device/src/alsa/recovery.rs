@@ -3,11 +3,13 @@
 //! a program that asks for it with a higher priority, and takes it back. It also sets hardware
 //! monitoring, so that the control thread does not wait for the card.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use rtrb::{Consumer, Producer, RingBuffer};
+use sys::directory::DirectoryWatch;
 use sys::poll::{Interest, Poller, Waker};
 
 use super::claims::Claims;
@@ -31,12 +33,18 @@ struct Shared {
     is_closed: AtomicBool,
     /// Another program is to have the card.
     card_is_wanted: AtomicBool,
+    /// The device is not plugged in.
+    is_unplugged: AtomicBool,
 }
 
 /// Tokens of what the thread waits for.
 const CALLED: u64 = 0;
 const MONITORING: u64 = 1;
 const CLAIMS: u64 = 2;
+const NODES: u64 = 3;
+
+/// Where the kernel's devices come and go with their cards.
+const NODES_DIRECTORY: &str = "/dev/snd";
 
 /// What the recovery thread keeps for a device.
 #[derive(Debug)]
@@ -115,6 +123,7 @@ impl DeviceRecovery {
             for_streams: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             card_is_wanted: AtomicBool::new(false),
+            is_unplugged: AtomicBool::new(false),
         });
         let poller = Poller::new()?;
         poller.add(&shared.waker, CALLED, Interest::Readable)?;
@@ -122,6 +131,11 @@ impl DeviceRecovery {
             poller.add(monitoring.requested().waker(), MONITORING, Interest::Readable)?;
         }
         kept.claims.watch(&poller, CLAIMS)?;
+        // Without it, a card that was pulled out is noticed when it is used.
+        let nodes = DirectoryWatch::new(Path::new(NODES_DIRECTORY)).ok();
+        if let Some(nodes) = &nodes {
+            poller.add(nodes, NODES, Interest::Readable)?;
+        }
         // There is one device, so each ring needs one slot.
         let (away, returned) = RingBuffer::new(1);
         let (opened, ready) = RingBuffer::new(1);
@@ -129,7 +143,7 @@ impl DeviceRecovery {
         let body = move || {
             // The server still has root's rights where it opens its first driver.
             let _ = sys::process::drop_rights(false);
-            keep(kept, &of_thread, &poller, returned, opened);
+            keep(kept, &of_thread, (&poller, nodes), returned, opened);
         };
         let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
         Ok(Self { shared, away, ready, thread })
@@ -153,9 +167,21 @@ impl DeviceRecovery {
 
     /// Takes a device to close it, until it is [to be opened](Self::open). Thread: cycle.
     pub(super) fn close(&mut self, device: Box<Device>, quantum: u32, need: Need) {
-        // Relaxed, here and in `open`: the waker's system call orders it.
+        // Relaxed, here and below: the waker's system call orders it, or the next one does.
         self.shared.is_closed.store(true, Ordering::Relaxed);
         self.take(device, quantum, need);
+    }
+
+    /// Leaves a device closed that was taken, until it is [to be opened](Self::open). Thread:
+    /// cycle.
+    pub(super) fn keep_closed(&mut self) {
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the device is not plugged in. Thread: cycle.
+    pub(super) fn is_unplugged(&self) -> bool {
+        // Relaxed: says nothing about other memory.
+        self.shared.is_unplugged.load(Ordering::Relaxed)
     }
 
     /// Opens a device that was closed. Thread: cycle.
@@ -194,23 +220,36 @@ impl Drop for DeviceRecovery {
 fn keep(
     kept: Kept,
     shared: &Shared,
-    poller: &Poller,
+    (poller, nodes): (&Poller, Option<DirectoryWatch>),
     mut returned: Consumer<Box<Device>>,
     mut opened: Producer<Box<Device>>,
 ) {
     let Kept { recipe, mut monitoring, claims, why_away, rest_call } = kept;
     let (mut away, mut events) = (false, Vec::new());
+    let mut look_again_ns = None;
     let mut opener = Opener { recipe, why_away, step_frames: None };
     loop {
         // Relaxed: a thread that is to look again is woken.
         let rests = |shared: &Shared| shared.is_closed.load(Ordering::Relaxed);
         let retries = away && !claims.forbid() && !rests(shared);
         let retry_ns = retries.then(|| sys::clock::now_ns() + RETRY_NS);
-        let waited = poller.wait(&mut events, retry_ns);
+        let waited = poller.wait(&mut events, retry_ns.into_iter().chain(look_again_ns).min());
         // Before the checks: a wake-up from here on ends the next wait.
         shared.waker.reset();
         if waited.is_err() || shared.stop.load(Ordering::Relaxed) {
             return;
+        }
+        let nodes = nodes.as_ref().filter(|_| events.iter().any(|event| event.token == NODES));
+        if let Some(nodes) = nodes {
+            nodes.reset();
+            // The last node goes a moment before the card does.
+            look_again_ns = Some(sys::clock::now_ns() + RETRY_NS);
+        } else if look_again_ns.is_some_and(|due_ns| due_ns <= sys::clock::now_ns()) {
+            look_again_ns = None;
+        }
+        let is_unplugged = !opener.recipe.is_there();
+        if shared.is_unplugged.swap(is_unplugged, Ordering::Relaxed) != is_unplugged {
+            rest_call.call();
         }
         claims.take_news(poller);
         let wanted = claims.forbid();

@@ -14,7 +14,7 @@ const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// A card that plays into nothing.
 #[derive(Debug)]
-pub struct NullCard {
+pub(super) struct NullCard {
     sample_rate_hz: u32,
     /// When it was started, and the frame of then. `None`: it stands.
     started: Option<(u64, u64)>,

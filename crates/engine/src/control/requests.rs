@@ -152,6 +152,7 @@ impl Control {
             Request::SetFreewheel { on } => self.settings.check_freewheel(on).map(Outcome::Change),
             Request::SwitchDriver(switch) => {
                 let quantum = switch.quantum;
+                self.check_card_is_free(&switch.driver).map_err(RequestError::Driver)?;
                 let change = self.settings.check_driver(*switch, &self.config)?;
                 quantum.map_or(Ok(()), |frames| self.check_shorter_cycles(frames))?;
                 Ok(Outcome::Change(change))

@@ -5,8 +5,10 @@
 //! device's thread has it, and *closing* until it is back from there. Its memory counts until then.
 //! One that is *moving* is begun again on another device when it is back.
 
+mod adding;
 mod beginning;
 mod calls;
+mod device_end;
 mod devices;
 mod feeds;
 mod moving;
@@ -33,7 +35,8 @@ use sys::futex::Futex;
 use sys::memory::Shared;
 
 use self::beginning::check_kept;
-use self::devices::{DRIVER, DeviceEnd, DeviceFacts, Devices};
+use self::device_end::{DeviceEnd, DeviceFacts};
+use self::devices::{DRIVER, Devices};
 use self::feeds::Feed;
 use self::moving::Arrival;
 use self::ports::StreamPorts;
@@ -452,6 +455,9 @@ impl Streams {
     /// A device's thread has called: kicks the programs whose wishes are obeyed, and all of a
     /// device that wakes by other rules from now on.
     pub(super) fn devices_called(&mut self) {
+        if self.devices.follow_pluggings() {
+            self.watches.note_change();
+        }
         for number in self.devices.numbers() {
             let Some(device) = self.devices.get_mut(number) else { continue };
             let state = device.shared.state();

@@ -15,6 +15,7 @@ use rt::sync::Ordering;
 use sys::futex::Futex;
 
 use super::{CycleThread, State};
+use crate::closing::Closing;
 use crate::plan::Plan;
 
 /// How long cycles continue after the last one that was needed, ns.
@@ -33,22 +34,6 @@ impl Idle {
             return false;
         }
         now_ns.saturating_sub(*self.0.get_or_insert(now_ns)) >= LINGER_NS
-    }
-}
-
-/// Since when nothing has played, without cycles.
-#[derive(Debug, Default)]
-struct Silence(Option<u64>);
-
-impl Silence {
-    /// Notes whether something plays at `now_ns`; returns when nothing will have played for
-    /// `suspend_ns`. Thread: cycle.
-    fn note(&mut self, plays: bool, now_ns: u64, suspend_ns: u64) -> Option<u64> {
-        if plays {
-            self.0 = None;
-            return None;
-        }
-        Some(self.0.get_or_insert(now_ns).saturating_add(suspend_ns))
     }
 }
 
@@ -96,7 +81,7 @@ impl CycleThread {
 
     /// Sleeps until a cycle is needed. Plans that need none are taken here.
     fn sleep_until_needed(&mut self, state: &mut State) -> Reason {
-        let mut silence = Silence::default();
+        let mut closing = Closing::after(self.suspend_ns);
         loop {
             let calls = self.shared.device.call.count();
             self.driver.rest();
@@ -121,28 +106,13 @@ impl CycleThread {
                 let state = if plays { DeviceState::Deep } else { DeviceState::Parked };
                 self.shared.note_state(state);
                 self.answer_calls(calls);
-                let close_ns = self.close_after(&mut silence, plays);
+                let close_ns = closing.step(&mut *self.driver, plays, Futex.now_ns());
                 let closed = self.driver.is_closed();
                 self.shared.note_hardware(closed, !closed && self.driver.is_away());
                 self.shared.device.call.sleep(calls, wake_ns.or(close_ns), &Futex);
                 self.shared.device.note_wake_up();
             }
         }
-    }
-
-    /// Closes the hardware if nothing has played for as long as the server was told; returns when
-    /// that will be. Thread: cycle.
-    fn close_after(&mut self, silence: &mut Silence, plays: bool) -> Option<u64> {
-        let now_ns = Futex.now_ns();
-        let due_ns = silence.note(plays, now_ns, self.suspend_ns?)?;
-        if !self.driver.can_close() {
-            return None;
-        }
-        if now_ns < due_ns {
-            return Some(due_ns);
-        }
-        self.driver.close();
-        None
     }
 
     /// Puts a plan in force that needs no cycle: its quantum is what programs read from now on.
@@ -177,14 +147,5 @@ mod tests {
         assert!(idle.note(false, 5 + LINGER_NS));
         assert!(!idle.note(true, 6 + LINGER_NS), "it was needed");
         assert!(!idle.note(false, 7 + LINGER_NS), "and the time begins again");
-    }
-
-    #[test]
-    fn the_hardware_is_closed_after_the_silence_since_the_last_sound() {
-        let mut silence = Silence::default();
-        assert_eq!(silence.note(false, 10, 5), Some(15));
-        assert_eq!(silence.note(false, 12, 5), Some(15), "a call is no sound");
-        assert_eq!(silence.note(true, 14, 5), None);
-        assert_eq!(silence.note(false, 20, 5), Some(25));
     }
 }

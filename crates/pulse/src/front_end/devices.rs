@@ -1,14 +1,13 @@
 //! What follows when the server's devices change: sinks come and go, and their streams with them.
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 
 use policy::DeviceReason;
 use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::sinks::{Change, DRIVER, Face};
+use super::sinks::{Change, Face, Sink};
 use super::source_outputs::SourceOutput;
 use super::sources::Source;
 use super::{Answer, FrontEnd};
@@ -74,9 +73,8 @@ impl<D: Devices> FrontEnd<D> {
             Change::Changed(index) => (index, EventType::Changed),
             Change::Gone(index) => (index, EventType::Removed),
         };
-        let captures =
-            index == DRIVER && self.sinks.get(DRIVER).is_some_and(|sink| sink.format.captured > 0);
-        let capture = captures.then_some(Source::Capture);
+        let captures = self.sinks.get(index).is_some_and(|sink| sink.format.captured > 0);
+        let capture = captures.then_some(Source::Capture(index));
         for source in std::iter::once(Source::Monitor(index)).chain(capture) {
             self.notify(Facility::Source, event, source.index());
         }
@@ -94,10 +92,9 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.defaults_changed(before, now_ns);
         for (index, sink) in removed {
-            self.rescue_streams_of(index, &sink.name, now_ns);
+            self.rescue_streams_of(index, &sink, now_ns);
             let mut sources = vec![Source::Monitor(index)];
-            sources
-                .extend((index == DRIVER && sink.format.captured > 0).then_some(Source::Capture));
+            sources.extend((sink.format.captured > 0).then_some(Source::Capture(index)));
             for source in sources {
                 self.source_volumes.forget(source);
                 self.notify(Facility::Source, EventType::Removed, source.index());
@@ -113,8 +110,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Moves the streams of a sink that is not listed any more, and of its sources.
-    fn rescue_streams_of(&mut self, sink: u32, name: &CStr, now_ns: u64) {
-        let inputs = self.inputs.iter().filter(|(_, input)| input.sink == sink);
+    fn rescue_streams_of(&mut self, index: u32, sink: &Sink, now_ns: u64) {
+        let inputs = self.inputs.iter().filter(|(_, input)| input.sink == index);
         let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         for index in inputs {
             let to = self.default_sink();
@@ -122,7 +119,7 @@ impl<D: Devices> FrontEnd<D> {
                 self.kill_input(index);
             }
             if let Some(input) = self.inputs.get_mut(index) {
-                let device = name.to_string_lossy().into_owned();
+                let device = sink.name.to_string_lossy().into_owned();
                 input.treatment.device = DeviceReason::DeviceGone { device };
                 input.is_pinned = false;
             }
@@ -139,9 +136,10 @@ impl<D: Devices> FrontEnd<D> {
             }
             if let Some(output) = self.outputs.get_mut(&index) {
                 let device = match source {
-                    Some(Source::Capture) => super::sources::CAPTURE.to_string_lossy().into_owned(),
-                    _ => format!("{}.monitor", name.to_string_lossy()),
+                    Some(Source::Capture(_)) => sink.capture_name(),
+                    _ => sink.monitor_name(),
                 };
+                let device = device.to_string_lossy().into_owned();
                 output.treatment.device = DeviceReason::DeviceGone { device };
                 output.is_pinned = false;
             }

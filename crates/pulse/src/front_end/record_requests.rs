@@ -223,16 +223,13 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn listen_to(&mut self, listening: Listening) -> Result<D::Input, PulseError> {
         let Listening { program_name, name, source, kept_us, lets_sleep, account } = listening;
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
-        let device = match source {
-            Source::Monitor(sink) => self.sinks.get(sink).and_then(|sink| sink.device.clone()),
-            Source::Capture => None,
-        };
+        let device = self.sinks.get(source.sink()).and_then(|sink| sink.device.clone());
         let kept_frames = kept_us * u64::from(samples.rate_hz) / 1_000_000;
         let new = NewInput {
             program: program_name,
             name,
             device,
-            is_monitor: source != Source::Capture,
+            is_monitor: matches!(source, Source::Monitor(_)),
             channels: samples.map.channels() as u32,
             kept_frames: u32::try_from(kept_frames).unwrap_or(u32::MAX),
             lets_sleep,

@@ -74,7 +74,7 @@ impl<D: Devices> FrontEnd<D> {
         // MUTATION: check_hears.anything
         let is_allowed = match source {
             Source::Monitor(_) => rights.record,
-            Source::Capture => rights.capture,
+            Source::Capture(_) => rights.capture,
         };
         if is_allowed { Ok(()) } else { Err(PulseError::AccessDenied) }
     }

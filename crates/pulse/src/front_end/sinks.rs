@@ -63,6 +63,8 @@ pub(super) struct Sink {
     pub is_away: bool,
     /// A user has suspended it.
     pub is_suspended: bool,
+    /// A user has suspended what the device captures.
+    pub is_capture_suspended: bool,
 }
 
 impl Sink {
@@ -82,6 +84,11 @@ impl Sink {
             Face::Sink => monitor_of(&self.name),
             Face::Source => self.name.clone(),
         }
+    }
+
+    /// Returns the name of the source that has what the device captures.
+    pub fn capture_name(&self) -> CString {
+        capture_of(&self.name)
     }
 
     /// Returns what a link adds to the latency of the device.
@@ -170,16 +177,28 @@ impl Sinks {
         let index = match name {
             None => DRIVER,
             Some(_) => {
-                self.next = self.next.wrapping_add(1);
-                self.next.wrapping_sub(1)
+                let index = self.next;
+                // The source after its monitor has what it captures.
+                self.next = index.wrapping_add(if format.captured > 0 { 2 } else { 1 });
+                index
             }
         };
         let sink_name = self.free_name(name.as_deref().unwrap_or(DRIVER_NAME));
         let device = name;
         let name = sink_name;
-        let (is_away, is_suspended) = (false, false);
-        let sink =
-            Sink { device, number, name, format, map, volume, described, is_away, is_suspended };
+        let (is_away, is_suspended, is_capture_suspended) = (false, false, false);
+        let sink = Sink {
+            device,
+            number,
+            name,
+            format,
+            map,
+            volume,
+            described,
+            is_away,
+            is_suspended,
+            is_capture_suspended,
+        };
         self.all.insert(index, sink);
         Some(index)
     }
@@ -236,12 +255,6 @@ impl Sinks {
         found.filter(|index| self.is_sink(*index))
     }
 
-    /// Returns the index of the sink whose monitor has this name.
-    pub fn find_monitor(&self, name: &CStr) -> Option<u32> {
-        let found = self.all.iter().find(|(_, sink)| *sink.monitor_name() == *name);
-        found.map(|(index, _)| *index)
-    }
-
     /// Returns the index of a device's sink.
     /// Programs may see it as a source alone.
     pub fn of_device(&self, device: Option<&str>) -> Option<u32> {
@@ -256,15 +269,18 @@ impl Sinks {
         let numbered = (2..).map(|number| format!("{valid}.{number}"));
         let mut names = std::iter::once(valid.clone()).chain(numbered);
         let names = names.by_ref().filter_map(|name| CString::new(name).ok());
-        let mut free = names.filter(|name| !self.has(name) && !self.has(&monitor_of(name)));
+        let own = |name: &CStr| [name.to_owned(), monitor_of(name), capture_of(name)];
+        let mut free = names.filter(|name| own(name).iter().all(|name| !self.has(name)));
         free.next().unwrap_or_default()
     }
 
     /// Returns whether a sink or a source has this name.
     fn has(&self, name: &CStr) -> bool {
         let mut all = self.all.values();
-        name == super::sources::CAPTURE
-            || all.any(|sink| *sink.name == *name || *sink.monitor_name() == *name)
+        all.any(|sink| {
+            let own = [&sink.name, &sink.monitor_name(), &sink.capture_name()];
+            own.iter().any(|own| ***own == *name)
+        })
     }
 }
 
@@ -290,6 +306,10 @@ pub(super) fn name_like(wanted: &str) -> CString {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let valid = wanted.bytes().map(|byte| if is_letter(byte) { byte } else { b'_' });
     CString::new(valid.take(MAX_NAME_BYTES).collect::<Vec<u8>>()).unwrap_or_default()
+}
+
+fn capture_of(name: &CStr) -> CString {
+    CString::new([name.to_bytes(), b".capture"].concat()).unwrap_or_default()
 }
 
 fn monitor_of(name: &CStr) -> CString {

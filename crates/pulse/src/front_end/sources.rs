@@ -1,5 +1,5 @@
-//! What can be recorded, as programs see it: the monitor of each sink, and what the device that
-//! drives captures.
+//! What can be recorded, as programs see it: the monitor of each sink, and what its device
+//! captures.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -18,7 +18,7 @@ use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
 use crate::wire;
 
-pub(super) const CAPTURE: &CStr = c"consort.capture";
+/// The index of what the device that drives captures.
 const CAPTURE_INDEX: u32 = 1;
 
 /// What a stream records.
@@ -26,8 +26,8 @@ const CAPTURE_INDEX: u32 = 1;
 pub(super) enum Source {
     /// What leaves the device of the sink of this index.
     Monitor(u32),
-    /// What the device that drives captures.
-    Capture,
+    /// What the device of the sink of this index captures.
+    Capture(u32),
 }
 
 impl Source {
@@ -35,24 +35,17 @@ impl Source {
     pub(super) fn index(self) -> u32 {
         match self {
             Self::Monitor(DRIVER) => DRIVER,
-            Self::Capture => CAPTURE_INDEX,
+            Self::Capture(DRIVER) => CAPTURE_INDEX,
             Self::Monitor(sink) => sink.wrapping_add(CAPTURE_INDEX),
+            // No other sink has the next index: see `Sinks::add`.
+            Self::Capture(sink) => sink.wrapping_add(CAPTURE_INDEX + 1),
         }
     }
 
     /// Returns the sink whose device it is recorded from.
     pub(super) fn sink(self) -> u32 {
         match self {
-            Self::Monitor(sink) => sink,
-            Self::Capture => DRIVER,
-        }
-    }
-
-    fn of_index(index: u32) -> Self {
-        match index {
-            DRIVER => Self::Monitor(DRIVER),
-            CAPTURE_INDEX => Self::Capture,
-            _ => Self::Monitor(index - CAPTURE_INDEX),
+            Self::Monitor(sink) | Self::Capture(sink) => sink,
         }
     }
 }
@@ -174,15 +167,25 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn default_source(&self) -> Option<Source> {
         let chosen = self.desktop.memory.default_source();
         let chosen = chosen.and_then(|name| self.source_named(name));
-        let captured = || self.samples_of(Source::Capture).map(|_| Source::Capture);
+        let captured = || self.captures().next();
         chosen.or_else(captured).or_else(|| self.default_sink().map(Source::Monitor))
+    }
+
+    /// Returns what devices capture, by the index of their sinks.
+    fn captures(&self) -> impl Iterator<Item = Source> {
+        let all = self.sinks.monitored().into_iter().map(Source::Capture);
+        all.filter(|source| self.samples_of(*source).is_some())
+    }
+
+    /// Returns the source of this index, if it is there.
+    fn source_of_index(&self, index: u32) -> Option<Source> {
+        self.sources().into_iter().find(|source| source.index() == index)
     }
 
     /// Returns all sources, by index.
     pub(super) fn sources(&self) -> Vec<Source> {
         let monitors = self.sinks.monitored().into_iter().map(Source::Monitor);
-        let capture = self.samples_of(Source::Capture).map(|_| Source::Capture);
-        let mut all: Vec<Source> = monitors.chain(capture).collect();
+        let mut all: Vec<Source> = monitors.chain(self.captures()).collect();
         all.sort_unstable_by_key(|source| source.index());
         all
     }
@@ -191,8 +194,8 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn samples_of(&self, source: Source) -> Option<ProgramFormat> {
         match source {
             Source::Monitor(sink) => Some(self.sinks.get(sink)?.samples()),
-            Source::Capture => {
-                let format = self.sinks.get(DRIVER)?.format;
+            Source::Capture(sink) => {
+                let format = self.sinks.get(sink)?.format;
                 let map = format::device_map(format.captured).filter(|_| format.captured > 0)?;
                 Some(format::floating(format.rate_hz, map))
             }
@@ -203,7 +206,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn source_name(&self, source: Source) -> Option<CString> {
         match source {
             Source::Monitor(sink) => Some(self.sinks.get(sink)?.monitor_name()),
-            Source::Capture => Some(CAPTURE.into()),
+            Source::Capture(sink) => Some(self.sinks.get(sink)?.capture_name()),
         }
     }
 
@@ -213,11 +216,11 @@ impl<D: Devices> FrontEnd<D> {
         let channels = samples.map.channels();
         let monitored = match source {
             Source::Monitor(index) => Some((index, self.sinks.get(index)?)),
-            Source::Capture => None,
+            Source::Capture(_) => None,
         };
         let described = monitored.and_then(|(_, sink)| sink.described.as_ref());
         let monitored = monitored.filter(|(_, sink)| sink.face() == Face::Sink);
-        let is_card = source == Source::Capture && self.card.is_some();
+        let is_card = source == Source::Capture(DRIVER) && self.card.is_some();
         let class = if monitored.is_some() { c"monitor" } else { c"sound" };
         let description = self.source_description(source);
         let mut props = device_props(&description, class, c"audio-input-microphone");
@@ -255,14 +258,10 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns the name of a source that users see.
     pub(super) fn source_description(&self, source: Source) -> CString {
-        let sink = match source {
-            Source::Monitor(index) => self.sinks.get(index),
-            Source::Capture => None,
-        };
-        let Some(sink) = sink else { return c"consort".into() };
-        match sink.face() {
-            Face::Source => sink.description(),
-            Face::Sink => {
+        let Some(sink) = self.sinks.get(source.sink()) else { return CString::default() };
+        match (source, sink.face()) {
+            (Source::Capture(_), _) | (_, Face::Source) => sink.description(),
+            (Source::Monitor(_), Face::Sink) => {
                 let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
                 CString::new(name).unwrap_or_default()
             }
@@ -273,7 +272,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn source_later_us(&self, source: Source) -> u64 {
         let sink = match source {
             Source::Monitor(index) => self.sinks.get(index),
-            Source::Capture => None,
+            Source::Capture(_) => None,
         };
         sink.filter(|sink| sink.face() == Face::Source).map_or(0, Sink::later_us)
     }
@@ -291,7 +290,7 @@ impl<D: Devices> FrontEnd<D> {
         name: Option<&CStr>,
     ) -> Result<Source, PulseError> {
         let found = match (index, name) {
-            (Some(index), _) => Some(Source::of_index(index)),
+            (Some(index), _) => self.source_of_index(index),
             (None, None) => self.default_source(),
             (None, Some(name)) if name == c"@DEFAULT_SOURCE@" => self.default_source(),
             (None, Some(name)) if name == c"@DEFAULT_MONITOR@" => {
@@ -304,12 +303,9 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns the source of this name, if it is there; a number is a name as well.
     fn find_named(&self, name: &CStr) -> Option<Source> {
-        let of_number = || Some(Source::of_index(name.to_str().ok()?.parse().ok()?));
-        let found = match name == CAPTURE {
-            true => Some(Source::Capture),
-            false => self.sinks.find_monitor(name).map(Source::Monitor).or_else(of_number),
-        };
-        found.filter(|source| self.samples_of(*source).is_some())
+        let mut all = self.sources().into_iter();
+        let of_name = all.find(|source| self.source_name(*source).is_some_and(|own| *own == *name));
+        of_name.or_else(|| self.source_of_index(name.to_str().ok()?.parse().ok()?))
     }
 
     /// Returns the source of this name, if it is there.

@@ -9,6 +9,7 @@ use pulseaudio::protocol::{
 };
 
 use super::sink_inputs::Owner;
+use super::sinks::Sink;
 use super::sources::Source;
 use super::{Answer, Answered, FrontEnd};
 use crate::output::Devices;
@@ -25,8 +26,6 @@ pub(super) struct States {
     used: BTreeSet<u32>,
     /// Since when nobody uses a sink; without: it sleeps, or is used.
     idle_since_ns: BTreeMap<u32, u64>,
-    /// A user has suspended what is captured.
-    is_capture_suspended: bool,
 }
 
 impl States {
@@ -112,9 +111,9 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         for output in self.outputs.values_mut() {
-            let sink = self.sinks.get(output.source.sink());
-            let by_user = sink.is_some_and(|sink| sink.is_suspended)
-                || (output.source == Source::Capture && self.states.is_capture_suspended);
+            let captures = matches!(output.source, Source::Capture(_));
+            let is_held = |sink: &Sink| sink.is_suspended || captures && sink.is_capture_suspended;
+            let by_user = self.sinks.get(output.source.sink()).is_some_and(is_held);
             output.recording.suspend(by_user, now_ns);
             let state = self.states.sources.get(&output.source);
             let suspended = state == Some(&SourceState::Suspended);
@@ -136,7 +135,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Running while a stream plays; idle while one records, and for a while after the last one;
     /// else it sleeps. It does so as well while a user wants it, and without a server.
     pub(super) fn sink_state(&self, index: u32) -> SinkState {
-        let sleeps = |sink: &super::sinks::Sink| sink.is_away || sink.is_suspended;
+        let sleeps = |sink: &Sink| sink.is_away || sink.is_suspended;
         if self.sinks.get(index).is_none_or(sleeps) {
             SinkState::Suspended
         } else if self.is_played_on(index) {
@@ -151,7 +150,8 @@ impl<D: Devices> FrontEnd<D> {
     /// Running while a stream records it; idle while its device is awake; else it sleeps.
     pub(super) fn source_state(&self, source: Source) -> SourceState {
         let sink = self.sink_state(source.sink());
-        let is_suspended = source == Source::Capture && self.states.is_capture_suspended;
+        let is_held = |index| self.sinks.get(index).is_some_and(|sink| sink.is_capture_suspended);
+        let is_suspended = matches!(source, Source::Capture(index) if is_held(index));
         if sink == SinkState::Suspended || is_suspended {
             return SourceState::Suspended;
         }
@@ -203,13 +203,10 @@ impl<D: Devices> FrontEnd<D> {
             return Err(PulseError::Invalid);
         }
         for source in sources {
+            let Some(sink) = self.sinks.get_mut(source.sink()) else { continue };
             match source {
-                Source::Capture => self.states.is_capture_suspended = asked.suspend,
-                Source::Monitor(index) => {
-                    if let Some(sink) = self.sinks.get_mut(index) {
-                        sink.is_suspended = asked.suspend;
-                    }
-                }
+                Source::Capture(_) => sink.is_capture_suspended = asked.suspend,
+                Source::Monitor(_) => sink.is_suspended = asked.suspend,
             }
         }
         Ok(Answer::Done)

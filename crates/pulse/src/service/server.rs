@@ -6,7 +6,7 @@ use std::time::Duration;
 use client::RequestError;
 use client::stream::{
     ChannelGains, ClientRole, DeviceVolume, DeviceWatch, Direction, MAX_NAME_BYTES, NewDevice,
-    PlaybackOptions, RecordOptions, StreamConnection, StreamStatus, Volume,
+    NewHardware, PlaybackOptions, RecordOptions, StreamConnection, StreamStatus, Volume,
 };
 
 use super::link_processes::{LinkNews, LinkProcesses};
@@ -166,7 +166,7 @@ impl Devices for ServerDevices {
             format: DeviceFormat {
                 rate_hz: device.sample_rate_hz,
                 channels: device.channels.min(MOST_CHANNELS),
-                captured: 0,
+                captured: device.captured.min(MOST_CHANNELS),
             },
             volume: device.volume,
         });
@@ -194,7 +194,8 @@ impl Devices for ServerDevices {
 
     fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {
         let NewNullDevice { name, channels, rate_hz } = new;
-        let new = NewDevice { name, channels, sample_rate_hz: rate_hz, ends_with_connection: true };
+        let hardware = NewHardware::Nothing { channels };
+        let new = NewDevice { name, hardware, sample_rate_hz: rate_hz, ends_with_connection: true };
         self.ask(|streams| streams.add_device(new))
     }
 

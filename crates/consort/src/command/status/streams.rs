@@ -71,6 +71,13 @@ fn ms(frames: u32, rate_hz: u32) -> u64 {
     u64::from(frames) * 1000 / u64::from(rate_hz.max(1))
 }
 
+/// What a device plays on, if it has hardware.
+fn hardware(device: &FurtherDevice) -> String {
+    let card = device.card.as_ref().map_or_else(String::new, |card| format!(", {card}"));
+    let why = device.why_away.as_ref().map_or_else(String::new, |why| format!(", closed: {why}"));
+    card + &why
+}
+
 impl Streams {
     /// Returns lines about the device and its streams.
     pub(super) fn as_text(&self, status: &Status) -> String {
@@ -84,11 +91,12 @@ impl Streams {
         for device in &self.further {
             let FurtherDevice { name, sample_rate_hz, channels, state, volume, .. } = device;
             text += &format!(
-                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {channels} channels{}\n",
+                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {channels} channels{}{}\n",
                 word(*state),
                 self.reason(status, Some(device)),
                 device.wake_up_rate.per_second(),
-                loudness_of_device(*volume, *channels)
+                loudness_of_device(*volume, *channels),
+                hardware(device)
             );
         }
         for stream in &self.streams {
@@ -154,6 +162,9 @@ impl Streams {
                 "state": word(device.state),
                 "sample_rate_hz": device.sample_rate_hz,
                 "channels": device.channels,
+                "captured": device.captured,
+                "card": device.card,
+                "why_away": device.why_away,
                 "wake_ups": device.wake_ups,
                 "wake_ups_per_second": device.wake_up_rate.per_second(),
                 "volume": loudest(device.volume, device.channels),

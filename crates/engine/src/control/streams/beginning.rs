@@ -107,8 +107,12 @@ impl Streams {
         };
         let routes = open.channels.iter().map(|channel| *channel as usize).collect();
         let (depth_frames, lets_sleep) = (open.depth_frames, open.lets_sleep);
-        let memory_of =
-            DeviceRecorder { stream: number, memory: stream, volume: Arc::clone(&open.gain) };
+        let memory_of = DeviceRecorder {
+            stream: number,
+            memory: stream,
+            volume: Arc::clone(&open.gain),
+            captured: open.channels.clone(),
+        };
         if source == Source::Monitor {
             device.keep(facts);
         }

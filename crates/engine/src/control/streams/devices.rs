@@ -1,158 +1,24 @@
 //! The devices that play streams: the one that drives the graph, and further ones by name.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use device::NullCard;
-use mix::FrameHistory;
 use proto::limits::{
-    DEVICE_CHANNELS, DEVICE_NAME_BYTES, QUANTUM_FRAMES, SAMPLE_RATE_HZ, STREAM_DEVICES,
+    CARD_BYTES, DEVICE_CHANNELS, DEVICE_NAME_BYTES, SAMPLE_RATE_HZ, STREAM_DEVICES,
 };
 use proto::request::RequestError;
-use proto::stream::{DeviceState, DeviceVolume, FurtherDevice, NewDevice, StreamReply};
-use rt::stream::Gains;
-use rtrb::{Consumer, Producer};
+use proto::stream::{FurtherDevice, NewDevice, NewHardware};
 use sys::clock::now_ns;
 
-use super::beginning::kept_frames;
-use super::calls::Calls;
-use super::{LOOPS, OpenStream, State, Streams, refused, stream_rings};
-use crate::control::Control;
-use crate::device_shared::DeviceShared;
-use crate::device_thread::DeviceThread;
+use super::adding::Opening;
+use super::device_end::{DeviceEnd, DeviceFacts};
+use super::{OpenStream, State, Streams, refused};
+use crate::device_shared::is_missing;
 use crate::opening::DriverFacts;
-use crate::policy::refusal;
-use crate::server::{DRIVER_NAME, device_priority};
-use crate::stream_part::{StreamDevice, StreamOrder, StreamPart, StreamReturn};
+use crate::opening::hardware::CardFacts;
+use crate::server::DRIVER_NAME;
 
 /// The number of the device that drives.
 pub(super) const DRIVER: u32 = 0;
-/// What streams on a device are converted to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DeviceFacts {
-    pub(super) sample_rate_hz: u32,
-    /// Channels that it plays.
-    pub(super) playback: u32,
-    /// Channels that it captures.
-    pub(super) capture: u32,
-    /// They are more than silence, in cycles.
-    pub(super) captures: bool,
-    /// Frames of the longest cycle that it plays; 0: it plays none.
-    longest_cycle: u32,
-}
-
-impl DeviceFacts {
-    /// Returns those of a device without hardware.
-    pub(super) fn of_null_device(sample_rate_hz: u32, channels: u32) -> Self {
-        Self { sample_rate_hz, playback: channels, capture: 0, captures: false, longest_cycle: 0 }
-    }
-}
-
-impl From<&DriverFacts> for DeviceFacts {
-    fn from(driver: &DriverFacts) -> Self {
-        Self {
-            sample_rate_hz: driver.sample_rate_hz,
-            playback: driver.channels.playback,
-            capture: driver.channels.capture,
-            captures: driver.captures,
-            longest_cycle: *QUANTUM_FRAMES.end(),
-        }
-    }
-}
-
-/// The control thread's end of a device.
-#[derive(Debug)]
-pub(super) struct DeviceEnd {
-    pub(super) orders: Producer<StreamOrder>,
-    pub(super) returns: Consumer<StreamReturn>,
-    pub(super) shared: Arc<DeviceShared>,
-    /// The device's thread has a loop, or will.
-    has_loop: bool,
-    /// The loop keeps what leaves the device for streams that record that.
-    keeps: bool,
-    /// Loops that have not come back.
-    loops: usize,
-    pub(super) calls: Calls,
-    pub(super) volume: DeviceVolume,
-    /// What the device did when the programs were last kicked for it.
-    pub(super) state: DeviceState,
-}
-
-impl DeviceEnd {
-    pub(super) fn new(
-        (orders, returns): (Producer<StreamOrder>, Consumer<StreamReturn>),
-        shared: Arc<DeviceShared>,
-    ) -> Self {
-        Self {
-            orders,
-            returns,
-            state: shared.state(),
-            shared,
-            has_loop: false,
-            keeps: false,
-            loops: 0,
-            calls: Calls::default(),
-            volume: DeviceVolume::default(),
-        }
-    }
-
-    /// Leaves an order for the device's thread, which is to be called.
-    pub(super) fn order(&mut self, order: StreamOrder) {
-        // There is room: see `stream_rings`.
-        let _ = self.orders.push(order);
-    }
-
-    pub(super) fn check_loop(&self) -> Result<(), RequestError> {
-        if !self.has_loop && self.loops >= LOOPS {
-            return Err(refused("the device is busy with streams that end: try again"));
-        }
-        Ok(())
-    }
-
-    /// Orders a loop unless there is one; returns whether it did.
-    pub(super) fn begin_loop(&mut self, facts: DeviceFacts) -> bool {
-        if self.has_loop {
-            return false;
-        }
-        let DeviceFacts { sample_rate_hz, playback, longest_cycle, .. } = facts;
-        let volume = Gains::new(self.volume.heard().factors()).unwrap_or_default();
-        self.order(StreamOrder::Begin(StreamDevice::new(
-            sample_rate_hz,
-            playback,
-            volume,
-            longest_cycle,
-        )));
-        (self.has_loop, self.keeps) = (true, false);
-        self.loops += 1;
-        true
-    }
-
-    /// Has the loop keep what leaves the device.
-    pub(super) fn keep(&mut self, facts: DeviceFacts) {
-        if !std::mem::replace(&mut self.keeps, true) {
-            let room = FrameHistory::new(facts.playback as usize, kept_frames(facts));
-            self.order(StreamOrder::Keep(Box::new(room)));
-        }
-    }
-
-    pub(super) fn loop_returned(&mut self, is_cut: bool) {
-        self.loops -= 1;
-        self.has_loop &= !is_cut;
-    }
-
-    /// Ends the loop: no stream needs it.
-    pub(super) fn end_loop(&mut self) {
-        if std::mem::take(&mut self.has_loop) {
-            self.order(StreamOrder::End);
-            self.shared.call();
-        }
-    }
-
-    pub(super) fn set_volume(&mut self, volume: DeviceVolume) {
-        self.volume = volume;
-        self.shared.gains.set(&volume.heard().factors());
-    }
-}
 
 /// A device beside the one that drives.
 #[derive(Debug)]
@@ -162,6 +28,10 @@ struct Further {
     end: DeviceEnd,
     /// The connection with which it ends.
     owner: Option<u64>,
+    /// `None`: it has no hardware.
+    card: Option<CardFacts>,
+    /// How often its card was pulled out or plugged in, as far as programs know.
+    pluggings: u32,
     /// It was removed, and its thread has not ended.
     leaves: bool,
 }
@@ -185,11 +55,13 @@ pub(super) struct Devices {
     pub(super) driver: DeviceEnd,
     further: BTreeMap<u32, Further>,
     last: u32,
+    /// Those whose cards are being opened.
+    pub(super) opening: Vec<Opening>,
 }
 
 impl Devices {
     pub(super) fn new(driver: DeviceEnd) -> Self {
-        Self { driver, further: BTreeMap::new(), last: DRIVER }
+        Self { driver, further: BTreeMap::new(), last: DRIVER, opening: Vec::new() }
     }
 
     /// Returns the numbers of all devices.
@@ -230,8 +102,10 @@ impl Devices {
         self.further.get(&number).map_or_else(|| driver.into(), |further| further.facts)
     }
 
+    /// Returns those that programs can use.
     fn present(&self) -> impl Iterator<Item = (u32, &Further)> {
-        let present = self.further.iter().filter(|(_, further)| !further.leaves);
+        let is_there = |further: &Further| !further.leaves && !is_missing(further.pluggings);
+        let present = self.further.iter().filter(move |(_, further)| is_there(further));
         present.map(|(number, further)| (*number, further))
     }
 
@@ -254,6 +128,13 @@ impl Devices {
             number,
             sample_rate_hz: further.facts.sample_rate_hz,
             channels: further.facts.playback,
+            captured: further.facts.capture,
+            card: further.card.as_ref().map(|card| cut(&card.description)),
+            why_away: further
+                .card
+                .as_ref()
+                .and_then(|card| card.why_away.now())
+                .map(|why| cut(&why)),
             wake_ups: further.end.shared.wake_ups.count(),
             wake_up_rate: further.end.shared.wake_ups.rate(now_ns()),
             state: further.end.shared.state(),
@@ -280,22 +161,30 @@ impl Devices {
                  characters"
             )));
         }
-        if self.find(Some(name)).is_ok() {
+        // One whose card was pulled out keeps its name.
+        let others = self.further.values().filter(|further| !further.leaves);
+        let others = others.map(|further| &further.name);
+        let mut others = others.chain(self.opening.iter().map(|opening| &opening.new.name));
+        if name == DRIVER_NAME || others.any(|other| other == name) {
             return Err(refused(format!(
                 "there is a device '{name}' already: choose another name with --name, or remove it"
             )));
         }
+        let channels = match new.hardware {
+            NewHardware::Nothing { channels } => Some(channels),
+            NewHardware::Card { .. } => None,
+        };
         for (what, value, range) in [
-            ("the number of channels", new.channels, DEVICE_CHANNELS),
-            ("the sample rate in Hz", sample_rate_hz, SAMPLE_RATE_HZ),
+            ("the number of channels", channels, DEVICE_CHANNELS),
+            ("the sample rate in Hz", Some(sample_rate_hz), SAMPLE_RATE_HZ),
         ] {
-            if !range.contains(&value) {
+            if let Some(value) = value.filter(|value| !range.contains(value)) {
                 let (least, most) = range.into_inner();
                 return Err(refused(format!("{what} cannot be {value}: use {least} to {most}")));
             }
         }
         // Those that leave count as long as they have a thread.
-        if self.further.len() >= STREAM_DEVICES {
+        if self.further.len() + self.opening.len() >= STREAM_DEVICES {
             let limit = u32::try_from(STREAM_DEVICES).unwrap_or(u32::MAX);
             let advice = "remove one (consort device remove NAME)".into();
             return Err(RequestError::Full { what: "further device".into(), limit, advice });
@@ -310,9 +199,41 @@ impl Devices {
         facts: DeviceFacts,
         end: DeviceEnd,
         owner: Option<u64>,
+        card: Option<CardFacts>,
     ) {
         self.last += 1;
-        self.further.insert(self.last, Further { name, facts, end, owner, leaves: false });
+        let (pluggings, leaves) = (0, false);
+        let further = Further { name, facts, end, owner, card, pluggings, leaves };
+        self.further.insert(self.last, further);
+    }
+
+    /// Returns the name of a device with a card whose devices, by ALSA's names, are these.
+    pub(super) fn with_card(&self, is_it: impl Fn(&[String]) -> bool) -> Option<&str> {
+        let has_it = |further: &&Further| {
+            further.card.as_ref().is_some_and(|card| !further.leaves && is_it(&card.devices))
+        };
+        self.further.values().find(has_it).map(|further| &*further.name)
+    }
+
+    /// Notes which cards were pulled out or plugged in; returns whether there are some. A device
+    /// that is back has another number: programs may not have seen that it was away.
+    pub(super) fn follow_pluggings(&mut self) -> bool {
+        let is_changed = |further: &Further| further.pluggings != further.end.shared.pluggings();
+        let changed = self.further.iter().filter(|(_, further)| is_changed(further));
+        let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
+        for number in &changed {
+            let Some(mut further) = self.further.remove(number) else { continue };
+            further.pluggings = further.end.shared.pluggings();
+            let number = match is_missing(further.pluggings) {
+                true => *number,
+                false => {
+                    self.last += 1;
+                    self.last
+                }
+            };
+            self.further.insert(number, further);
+        }
+        !changed.is_empty()
     }
 
     /// Has the devices leave that end with the connection of a peer. Returns whether there are
@@ -335,6 +256,16 @@ impl Devices {
         further.leave();
         Ok(())
     }
+}
+
+/// Returns the beginning of a text that fits into a packet.
+fn cut(text: &str) -> String {
+    let mut length = 0;
+    let fits = |character: &char| {
+        length += character.len_utf8();
+        length <= CARD_BYTES
+    };
+    text.chars().take_while(fits).collect()
 }
 
 impl Streams {
@@ -381,69 +312,5 @@ impl Streams {
         {
             device.end_loop();
         }
-    }
-}
-
-impl Control {
-    /// Returns what a device does, and what streams there are converted to.
-    pub(super) fn stream_device(&self, name: Option<&str>) -> Result<StreamReply, RequestError> {
-        let (devices, driver) = (&self.streams.devices, &self.settings.driver);
-        let number = devices.find(name)?;
-        let facts = devices.facts(number, driver);
-        let plays_streams = number != DRIVER || driver.plays_streams;
-        let end = devices.get(number).unwrap_or(&devices.driver);
-        Ok(StreamReply::Device {
-            sample_rate_hz: facts.sample_rate_hz,
-            channels: if plays_streams { facts.playback } else { 0 },
-            captured: if plays_streams { facts.capture } else { 0 },
-            captures: facts.captures,
-            wake_ups: end.shared.wake_ups.count(),
-            wake_up_rate: end.shared.wake_ups.rate(now_ns()),
-            state: end.shared.state(),
-            volume: end.volume,
-        })
-    }
-
-    /// Adds a device: a thread of the server's, so it takes the permission that its driver does.
-    pub(super) fn add_device(
-        &mut self,
-        peer: u64,
-        new: NewDevice,
-    ) -> Result<StreamReply, RequestError> {
-        // MUTATION: add_device.by_anyone
-        if !self.peers.permissions(peer).control {
-            return Err(refusal("add a device"));
-        }
-        let sample_rate_hz = new.sample_rate_hz.unwrap_or(self.settings.driver.sample_rate_hz);
-        self.streams.devices.check_new(&new, sample_rate_hz)?;
-        let (own, (orders, returns)) = stream_rings();
-        let shared = Arc::new(DeviceShared::new(DeviceState::Parked));
-        let thread = DeviceThread {
-            card: Box::new(NullCard::new(sample_rate_hz)),
-            streams: StreamPart::new(orders, returns),
-            shared: Arc::clone(&shared),
-            control: Arc::clone(&self.shared),
-        };
-        let spawned = thread.spawn(self.config.realtime_priority.map(device_priority));
-        spawned.map_err(|error| refused(format!("no thread for the device: {error}")))?;
-        let facts = DeviceFacts::of_null_device(sample_rate_hz, new.channels);
-        let owner = new.ends_with_connection.then_some(peer);
-        self.streams.devices.insert(new.name, facts, DeviceEnd::new(own, shared), owner);
-        self.streams.watches.note_change();
-        Ok(StreamReply::Added)
-    }
-
-    pub(super) fn remove_device(
-        &mut self,
-        peer: u64,
-        name: &str,
-    ) -> Result<StreamReply, RequestError> {
-        // MUTATION: remove_device.by_anyone
-        if !self.peers.permissions(peer).control {
-            return Err(refusal("remove a device"));
-        }
-        self.streams.devices.remove(name)?;
-        self.streams.watches.note_change();
-        Ok(StreamReply::Removed)
     }
 }

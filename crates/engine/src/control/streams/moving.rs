@@ -60,10 +60,16 @@ impl Streams {
         let (from, there) =
             (self.devices.facts(stream.home(), driver), self.devices.facts(to, driver));
         if stream.direction == Direction::Record {
-            return Err(refused(format!(
-                "stream {number} records what its ports are connected with: connect them with \
-                 others instead"
-            )));
+            return Err(refused(match stream.home() {
+                DRIVER => format!(
+                    "stream {number} records what its ports are connected with: connect them with \
+                     others instead"
+                ),
+                _ => format!(
+                    "stream {number} records what its device captures: end it, and record the other \
+                     device"
+                ),
+            }));
         }
         let has_channels = stream.channels.iter().all(|channel| *channel < there.playback);
         let fits = from.sample_rate_hz == there.sample_rate_hz && has_channels;

@@ -47,7 +47,7 @@ impl Control {
                 }
                 return;
             }
-            StreamRequest::Add(new) => self.add_device(peer, new),
+            StreamRequest::Add(new) => return self.add_device(ticket, new),
             StreamRequest::Remove { device } => self.remove_device(peer, &device),
             StreamRequest::Roles => Ok(StreamReply::Roles(roles(&self.model))),
             StreamRequest::List { after } => {
@@ -200,6 +200,7 @@ impl Control {
             self.streams.devices_called();
         }
         self.streams.take_returns();
+        self.begin_opened_devices();
         self.begin_arrivals();
         self.unplug_ended();
         self.open_waiting_streams();

@@ -330,7 +330,9 @@ impl<D: Devices> FrontEnd<D> {
             Source::Monitor(sink) => {
                 Heard { device: self.sinks.get(sink)?.device.clone(), captures: false }
             }
-            Source::Capture => Heard { device: None, captures: true },
+            Source::Capture(sink) => {
+                Heard { device: self.sinks.get(sink)?.device.clone(), captures: true }
+            }
         })
     }
 }

@@ -285,10 +285,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn source_at(&self, heard: &Heard) -> Option<Source> {
-        match heard.captures {
-            true => Some(Source::Capture),
-            false => self.sinks.of_device(heard.device.as_deref()).map(Source::Monitor),
-        }
+        let source = if heard.captures { Source::Capture } else { Source::Monitor };
+        self.sinks.of_device(heard.device.as_deref()).map(source)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Several sinks: they come and go, streams move between them, and modules add some.
 
 use pulseaudio::protocol::{
-    CreateRecordStreamReply, LoadModuleParams, LookupReply, ModuleInfo, MoveStreamParams,
-    RecordStreamParams, ServerInfo, SinkInfo, SinkInputInfo, SourceInfo, SourceOutputInfo,
-    SubscriptionEvent, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
-    SubscriptionMask,
+    CreateRecordStreamReply, GetSourceInfo, LoadModuleParams, LookupReply, ModuleInfo,
+    MoveStreamParams, RecordStreamParams, ServerInfo, SinkInfo, SinkInputInfo, SourceInfo,
+    SourceOutputInfo, SubscriptionEvent, SubscriptionEventFacility as Facility,
+    SubscriptionEventType as EventType, SubscriptionMask,
 };
 
 use super::*;
@@ -17,6 +17,22 @@ impl Scene {
         let new = NewNullDevice { name: name.into(), channels: 2, rate_hz };
         assert_eq!(self.front_end.devices_mut().add(new), Ok(()));
         self.front_end.devices_changed(self.now_ns);
+    }
+
+    /// Another program adds one that captures.
+    fn add_headset(&mut self, name: &str) {
+        let new = NewNullDevice { name: name.into(), channels: 2, rate_hz: None };
+        let devices = self.front_end.devices_mut();
+        assert_eq!(devices.add(new), Ok(()));
+        devices.devices.last_mut().expect("a device").format.captured = 1;
+        self.front_end.devices_changed(self.now_ns);
+    }
+
+    /// The names of all sources, by index.
+    fn sources(&mut self, client: u32) -> Vec<(u32, String)> {
+        let all: Vec<SourceInfo> = self.ask(client, &Command::GetSourceInfoList).expect("a list");
+        let name = |source: SourceInfo| (source.index, source.name.to_string_lossy().into_owned());
+        all.into_iter().map(name).collect()
     }
 
     /// Another program removes one.
@@ -353,4 +369,59 @@ fn a_module_that_cannot_be_is_refused_in_pulseaudios_words() {
     scene.front_end.devices_mut().refuses = false;
     let loaded = (0..100).filter(|_| scene.load(client, "").is_ok()).count();
     assert_eq!(loaded, 8, "as many devices as the server has");
+}
+
+#[test]
+fn what_a_further_device_captures_is_a_source_of_its_own() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.add_headset("headset");
+    scene.add("other", None);
+    let named = |all: &[(u32, &str)]| -> Vec<(u32, String)> {
+        all.iter().map(|(index, name)| (*index, (*name).to_owned())).collect()
+    };
+    let sinks = [(0, "consort"), (1, "headset"), (3, "other")];
+    assert_eq!(scene.sinks(client), named(&sinks));
+    let monitors = [(0, "consort.monitor"), (2, "headset.monitor"), (4, "other.monitor")];
+    let [driver, headset, other] = monitors;
+    let sources = [driver, headset, (3, "headset.capture"), other];
+    assert_eq!(scene.sources(client), named(&sources));
+    assert_eq!(scene.defaults(client).1, "headset.capture", "nothing else captures");
+    for (index, name) in sources {
+        let info: SourceInfo = scene.ask(client, &asked_source(Some(index), None)).expect("there");
+        assert_eq!(info.name.to_str(), Ok(name));
+        let info: SourceInfo = scene.ask(client, &asked_source(None, Some(name))).expect("there");
+        assert_eq!((info.index, info.monitor_of_sink_index.is_some()), (index, index != 3));
+    }
+    for index in [1, 5, 6] {
+        let found = scene.ask::<SourceInfo>(client, &asked_source(Some(index), None));
+        assert_eq!(found.err(), Some(PulseError::NoEntity), "{index}");
+    }
+}
+
+fn asked_source(index: Option<u32>, name: Option<&str>) -> Command {
+    Command::GetSourceInfo(GetSourceInfo { index, name: name.map(text) })
+}
+
+#[test]
+fn a_recording_of_a_device_that_goes_goes_on_at_the_default_source() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.add_headset("headset");
+    let reply: CreateRecordStreamReply = scene
+        .ask(client, &Command::CreateRecordStream(super::recording::asked()))
+        .expect("a stream");
+    assert_eq!(reply.sink_name.as_deref(), Some(c"headset.capture"));
+    let opened = scene.front_end.devices_mut().recorded.last().expect("one").clone();
+    assert_eq!((opened.device.as_deref(), opened.is_monitor), (Some("headset"), false));
+    assert_eq!(opened.channels, 1);
+    scene.subscribe(client);
+    scene.events(client);
+    scene.remove("headset");
+    let gone =
+        [(EventType::Removed, Facility::Source, 2), (EventType::Removed, Facility::Source, 3)];
+    let changes = scene.changes(client);
+    assert!(gone.iter().all(|gone| changes.contains(gone)), "{changes:?}");
+    let opened = scene.front_end.devices_mut().recorded.last().expect("one").clone();
+    assert_eq!((opened.device.as_deref(), opened.is_monitor), (None, true));
 }

@@ -188,10 +188,16 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "control::streams::tests::the_volume_of_the_device_needs_the_permission_to_control",
     ),
     process(
-        "add_device.by_anyone",
-        Replace("!self.peers.permissions(peer).control", "false"),
+        "check_new_device.by_anyone",
+        Replace("!permissions.control", "false"),
         "bad_input",
         "policies::adding_a_device_needs_the_permission_to_control",
+    ),
+    process(
+        "check_new_device.opens_any_card",
+        Replace("matches!(new.hardware, NewHardware::Card { .. })", "false"),
+        "bad_input",
+        "policies::the_permission_to_control_opens_neither_files_nor_devices",
     ),
     process(
         "remove_device.by_anyone",

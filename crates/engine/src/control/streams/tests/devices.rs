@@ -1,10 +1,10 @@
 //! Devices beside the one that drives.
 
 use proto::limits::STREAM_DEVICES;
-use proto::stream::{ChannelGains, NewDevice};
+use proto::stream::{ChannelGains, NewDevice, NewHardware};
 
 use super::*;
-use crate::control::streams::devices::DeviceFacts;
+use crate::control::streams::device_end::DeviceFacts;
 use crate::stream_part::StreamReturn;
 
 /// The thread's side of a further device.
@@ -24,9 +24,13 @@ fn add_of(scenario: &mut Scenario, name: &str, owner: Option<u64>) -> Thread {
     let (own, (orders, returns)) = stream_rings();
     let shared = Arc::new(DeviceShared::new(DeviceState::Parked));
     let end = DeviceEnd::new(own, Arc::clone(&shared));
-    let facts = DeviceFacts::of_null_device(48_000, 2);
-    scenario.streams.devices.insert(name.into(), facts, end, owner);
+    let facts = facts_of(48_000, 2, 0);
+    scenario.streams.devices.insert(name.into(), facts, end, owner, None);
     Thread { shared, orders, returns }
+}
+
+pub(super) fn facts_of(sample_rate_hz: u32, playback: u32, capture: u32) -> DeviceFacts {
+    DeviceFacts::of_further(sample_rate_hz, &Channels { capture, playback, monitors: 0 }, 256)
 }
 
 fn on(device: &str) -> NewStream {
@@ -81,7 +85,7 @@ fn there_are_as_many_devices_as_have_threads() {
     let mut scenario = Scenario::new();
     let new = |name: &str| NewDevice {
         name: name.into(),
-        channels: 2,
+        hardware: NewHardware::Nothing { channels: 2 },
         sample_rate_hz: None,
         ends_with_connection: false,
     };
@@ -99,7 +103,11 @@ fn there_are_as_many_devices_as_have_threads() {
         (new(""), 48_000, "1 to 64 bytes"),
         (new("1"), 48_000, "already"),
         (new("system"), 48_000, "already"),
-        (NewDevice { channels: 0, ..new("x") }, 48_000, "use 1 to 32"),
+        (
+            NewDevice { hardware: NewHardware::Nothing { channels: 0 }, ..new("x") },
+            48_000,
+            "use 1 to 32",
+        ),
         (new("x"), 999, "use 1000 to"),
     ] {
         let text = refusal(scenario.streams.devices.check_new(&new, hz));
@@ -135,6 +143,80 @@ fn a_device_ends_with_the_connection_that_added_it_and_one_of_nobody_stays() {
     let left: Vec<String> =
         scenario.streams.devices.statuses().into_iter().map(|device| device.name).collect();
     assert_eq!(left, ["2", "stays"]);
+}
+
+#[test]
+fn a_card_that_is_pulled_out_is_no_device_and_another_one_when_it_is_back() {
+    let mut scenario = Scenario::new();
+    let mut other = add(&mut scenario, "other");
+    let set = (None, Some(true));
+    scenario.streams.set_device_volume(Permissions::ALL, Some("other"), set).unwrap();
+    let (begun, shape) = scenario.open(1, on("other")).unwrap();
+    scenario.begin(1, begun, shape).unwrap();
+    let (granted, shape) = scenario.open(1, on("other")).unwrap();
+    let numbers = |scenario: &Scenario| -> Vec<(u32, bool)> {
+        let all = scenario.streams.devices.statuses();
+        all.into_iter().map(|device| (device.number, device.volume.muted)).collect()
+    };
+    assert_eq!(numbers(&scenario), [(1, true)]);
+    // Its thread gives everything back.
+    let mut given_back = 0;
+    while let Ok(order) = other.orders.pop() {
+        if let StreamOrder::Add(stream) = order {
+            other.returns.push(StreamReturn::Stream(stream)).unwrap();
+            given_back += 1;
+        }
+    }
+    assert!(other.shared.note_unplugged(true) && !other.shared.note_unplugged(true));
+    scenario.streams.devices_called();
+    scenario.streams.take_returns();
+    assert_eq!((numbers(&scenario), given_back), (vec![], 1));
+    assert!(refusal(scenario.open(2, on("other"))).contains("no device"));
+    let again = NewDevice {
+        name: "other".into(),
+        hardware: NewHardware::Nothing { channels: 2 },
+        sample_rate_hz: None,
+        ends_with_connection: false,
+    };
+    let refused = refusal(scenario.streams.devices.check_new(&again, 48_000));
+    assert!(refused.contains("already"), "{refused}");
+    assert!(!scenario.streams.streams.contains_key(&begun), "it has ended");
+    assert!(other.shared.note_unplugged(false));
+    scenario.streams.devices_called();
+    assert_eq!(numbers(&scenario), [(2, true)], "with its volume");
+    assert!(refusal(scenario.begin(1, granted, shape)).contains("has ended"), "of the one before");
+    let (number, shape) = scenario.open(1, on("other")).unwrap();
+    assert_eq!(scenario.begin(1, number, shape), Ok(false));
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::End)), "of the loop before");
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Begin(_))));
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Add(_))));
+}
+
+#[test]
+fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
+    let mut scenario = Scenario::new();
+    let (own, (mut orders, _returns)) = stream_rings();
+    let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
+    scenario.streams.devices.insert("mic".into(), facts_of(48_000, 2, 1), end, None, None);
+    let records =
+        |channels: Vec<u32>| NewStream { direction: Direction::Record, channels, ..on("mic") };
+    assert!(refusal(scenario.open(1, records(vec![1]))).contains("captures 1 channels"));
+    let (number, _) = scenario.open(1, records(vec![0, 0])).unwrap();
+    let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
+    let (driver, locking) = (&scenario.device, Locking::Nothing);
+    scenario.streams.begin_recording(1, (number, 0), wishes, driver, locking).unwrap();
+    assert!(matches!(orders.pop(), Ok(StreamOrder::Begin(_))));
+    let Ok(StreamOrder::Record(recorder)) = orders.pop() else { panic!("it is recorded there") };
+    assert_eq!(recorder.memory().captured, [0, 0]);
+    assert_eq!(scenario.streams.recorders(), [], "its device brings its frames");
+    let moved = scenario.streams.begin_move(
+        (1, process(1)),
+        Permissions::ALL,
+        number,
+        None,
+        &scenario.device,
+    );
+    assert!(refusal(moved).contains("records what its device captures"));
 }
 
 /// Whether a program is answered that waits for another change than those so far, of the devices or

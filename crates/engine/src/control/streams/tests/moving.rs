@@ -1,6 +1,6 @@
 //! Streams that move to another device.
 
-use super::devices::{Thread, add};
+use super::devices::{Thread, add, facts_of};
 use super::*;
 
 /// A stream that plays on the device that drives, and another device.
@@ -133,13 +133,10 @@ fn a_stream_outlives_the_device_that_it_has_left_and_ends_with_the_one_that_it_g
 #[test]
 fn a_stream_moves_only_where_it_fits_and_for_those_who_may() {
     let (mut scenario, _other, number) = begun();
-    for (name, facts) in [
-        ("fast", DeviceFacts::of_null_device(96_000, 2)),
-        ("mono", DeviceFacts::of_null_device(48_000, 1)),
-    ] {
+    for (name, facts) in [("fast", facts_of(96_000, 2, 0)), ("mono", facts_of(48_000, 1, 0))] {
         let (own, _) = stream_rings();
         let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
-        scenario.streams.devices.insert(name.into(), facts, end, None);
+        scenario.streams.devices.insert(name.into(), facts, end, None, None);
     }
     scenario.device.channels.capture = 2;
     let record = NewStream { direction: Direction::Record, ..stereo() };
@@ -195,8 +192,8 @@ fn a_program_that_converts_again_is_asked_to_open_its_stream_where_it_does_not_f
     let (mut scenario, _other, plain) = begun();
     let (own, _) = stream_rings();
     let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
-    let facts = DeviceFacts::of_null_device(96_000, 1);
-    scenario.streams.devices.insert("fast".into(), facts, end, None);
+    let facts = facts_of(96_000, 1, 0);
+    scenario.streams.devices.insert("fast".into(), facts, end, None, None);
     let (number, shape) = scenario.open(1, NewStream { reopens: true, ..stereo() }).unwrap();
     assert!(refusal(scenario.move_to(1, number, "fast")).contains("not begun"));
     scenario.begin(1, number, shape).unwrap();

@@ -1,0 +1,248 @@
+//! A card beside the one that drives, as a device for streams. The dummy card drives.
+
+use std::path::PathBuf;
+
+use harness::{Finished, Program, Server, Sound};
+
+use super::{awaited, far, has_card, monitor, pull, server_on};
+
+const RATE: usize = 48_000;
+const STEREO: [&str; 4] = ["--capture", "2", "--playback", "2"];
+
+/// A server that the dummy card drives, with another card as the device `second`.
+fn beside(card: &str) -> Server {
+    let server = server_on("hw:2,0", &[&STEREO[..], &["--suspend", "1"]].concat());
+    add(&server, card).expect_success();
+    server
+}
+
+fn add(server: &Server, card: &str) -> Finished {
+    let channels = if card == "hw:9" { &[][..] } else { &STEREO };
+    let named = ["device", "add", card, "--streams", "--name", "second"];
+    server.consort(&[&named[..], channels].concat())
+}
+
+fn state(server: &Server) -> Option<String> {
+    let status = server.consort_json(&["status"]);
+    let devices = status["further_devices"].as_array().expect("a list");
+    let second = devices.iter().find(|device| device["name"] == "second")?;
+    Some(second["state"].as_str().expect("a state").to_owned())
+}
+
+fn await_state(server: &Server, wanted: &str) {
+    awaited("it is in this state", || (state(server)? == wanted).then_some(()));
+}
+
+/// Whether the kernel's side of a card is open, in any direction.
+fn is_open(card: u32) -> bool {
+    let is = |direction: &str| {
+        let path = format!("/proc/asound/card{card}/pcm0{direction}/sub0/status");
+        std::fs::read_to_string(path).is_ok_and(|status| status.trim() != "closed")
+    };
+    is("p") || is("c")
+}
+
+fn await_closed(card: u32) {
+    awaited("it is closed", || (!is_open(card)).then_some(()));
+}
+
+/// Values of which no two are the same, so that a place in them is found.
+fn numbers(frames: usize) -> Sound {
+    let channel = |sign: f32| {
+        (1..=frames).map(move |frame| sign * frame as f32 / 2_097_152.0).collect::<Vec<f32>>()
+    };
+    Sound::of(RATE as u32, &[channel(1.0), channel(-1.0)])
+}
+
+fn file(server: &Server, sound: &Sound) -> PathBuf {
+    let path = server.directory().join("played.wav");
+    sound.write(&path);
+    path
+}
+
+/// The frames of a sound that were heard, from the first one that is not faded in.
+fn heard_from(sound: &Sound, heard: &[f32]) -> usize {
+    let all = &sound.channels[0];
+    let place = |sample: &f32| {
+        let frame = (sample * 2_097_152.0).round() as usize;
+        (frame > 0 && all.get(frame - 1) == Some(sample)).then(|| frame - 1)
+    };
+    // A faded sample is another one's value by chance only.
+    let is_run = |at: &usize| {
+        let Some(first) = place(&heard[*at]) else { return false };
+        let run = heard[*at..].iter().zip(&all[first..]).take(2000);
+        run.clone().count() == 2000 && run.into_iter().all(|(heard, played)| heard == played)
+    };
+    let begin = (0..heard.len()).find(is_run).expect("it is heard");
+    let first = place(&heard[begin]).expect("a frame");
+    let same = heard[begin..].iter().zip(&all[first..]).take_while(|(one, other)| one == other);
+    assert_eq!(same.count(), all.len() - first, "all the rest of it");
+    first
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_file_is_heard_there_sample_for_sample_and_the_card_is_closed_when_nothing_plays() {
+    let server = beside("hw:1,0");
+    await_closed(1);
+    let path = file(&server, &numbers(4 * RATE));
+    for _ in 0..2 {
+        let recording = far::record(&server, 7);
+        let player = server.spawn_consort(&["play", "--device", "second", &path.to_string_lossy()]);
+        await_state(&server, "deep");
+        player.finish().expect_success();
+        let [left, right] = recording.finish();
+        assert_eq!(heard_from(&numbers(4 * RATE), &left), 0);
+        assert!(left.iter().zip(&right).all(|(left, right)| *left == -*right));
+        await_closed(1);
+    }
+    let refused = server.consort(&["driver", "alsa", "--device", "hw:1,0"]);
+    assert!(refused.stderr.contains("consort device remove second"), "{}", refused.stderr);
+    let drives = server.consort(&["device", "add", "hw:2", "--streams"]);
+    assert!(drives.stderr.contains("drives the graph"), "{}", drives.stderr);
+    server.consort(&["device", "remove", "second"]).expect_success();
+    awaited("it can be added again", || add(&server, "hw:1,0").code.filter(|code| *code == 0));
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_stream_moves_there_and_goes_on_where_it_left() {
+    let server = beside("hw:1,0");
+    let path = file(&server, &numbers(10 * RATE));
+    let player = server.spawn_consort(&["play", &path.to_string_lossy()]);
+    awaited("it plays", || {
+        let status = server.consort_json(&["status"]);
+        (status["streams"][0]["plays"] == true).then_some(())
+    });
+    let recording = far::record(&server, 14);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    server.consort(&["move", "consort play", "second"]).expect_success();
+    player.finish().expect_success();
+    let [left, _] = recording.finish();
+    let first = heard_from(&numbers(10 * RATE), &left);
+    assert!(first > RATE, "the beginning was heard elsewhere: {first}");
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn what_it_captures_is_recorded_there_sample_for_sample() {
+    const PLAYED: usize = 3 * RATE;
+    let server = beside("hw:1,0");
+    await_closed(1);
+    awaited("the graph rests", || {
+        (server.consort_json(&["status"])["device"] == "parked").then_some(())
+    });
+    let cycles = server.status().cycles;
+    for _ in 0..2 {
+        let path = server.directory().join("take.wav");
+        let words = ["record", "--device", "second", "--duration", "8"];
+        let recorder = server.spawn_consort(&[&words[..], &[&path.to_string_lossy()]].concat());
+        await_state(&server, "cycling");
+        far::play_numbers(&server, PLAYED as u32).finish().expect_success();
+        recorder.finish().expect_success();
+        let recorded = Sound::read(&path);
+        assert_eq!(recorded.channels[0].len(), 8 * RATE);
+        for (channel, played) in recorded.channels.iter().zip(&numbers(PLAYED).channels) {
+            let begin = channel.iter().position(|sample| *sample != 0.0).expect("it is heard");
+            let same = channel[begin..].iter().zip(played).take_while(|(one, other)| one == other);
+            assert_eq!(same.count(), PLAYED);
+        }
+        await_closed(1);
+    }
+    assert_eq!(server.status().cycles, cycles, "the graph rests");
+}
+
+/// A program of PulseAudio's.
+fn pulse(server: &Server, program: &str, arguments: &[&str]) -> Program {
+    let mut command = server.command(program);
+    let socket = server.directory().join("pulse/native");
+    command.env("PULSE_SERVER", format!("unix:{}", socket.display())).args(arguments);
+    Program::start(command)
+}
+
+/// The words of each line that `pactl list short` prints.
+fn listed(server: &Server, what: &str) -> Vec<Vec<String>> {
+    let text = pulse(server, "pactl", &["list", "short", what]).finish().expect_success().stdout;
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+fn names(server: &Server, what: &str) -> Vec<String> {
+    listed(server, what).into_iter().map(|words| words[1].clone()).collect()
+}
+
+fn with_front_end(card: &str) -> (Server, Program) {
+    let server = beside(card);
+    let front_end = server.spawn_consort(&["pulse"]);
+    let socket = server.directory().join("pulse/native");
+    awaited("the front end listens", || socket.exists().then_some(()));
+    (server, front_end)
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn it_is_a_sink_and_a_source_of_pulseaudios_programs() {
+    const PLAYED: usize = 3 * RATE;
+    let (server, _front_end) = with_front_end("hw:1,0");
+    assert_eq!(names(&server, "sinks"), ["consort", "second"]);
+    let sources = ["consort.monitor", "consort.capture", "second.monitor", "second.capture"];
+    assert_eq!(names(&server, "sources"), sources);
+    let path = file(&server, &numbers(PLAYED));
+    let recording = far::record(&server, 7);
+    let player = pulse(&server, "paplay", &["--device=second", &path.to_string_lossy()]);
+    player.finish().expect_success();
+    let [left, _] = recording.finish();
+    assert_eq!(heard_from(&numbers(PLAYED), &left), 0);
+    let take = server.directory().join("take.raw");
+    let raw = ["--raw", "--format=float32le", "--rate=48000", "--channels=2"];
+    let device = ["--device=second.capture", &take.to_string_lossy()];
+    let recorder = pulse(&server, "parec", &[&raw[..], &device].concat());
+    await_state(&server, "cycling");
+    far::play_numbers(&server, PLAYED as u32).finish().expect_success();
+    let enough = (PLAYED + RATE) as u64 * 8;
+    let is_there = || std::fs::metadata(&take).is_ok_and(|file| file.len() > enough);
+    awaited("everything is recorded", || is_there().then_some(()));
+    recorder.terminate();
+    let [left, _] = far::channels(&take);
+    let begin = left.iter().position(|sample| *sample != 0.0).expect("it is heard");
+    assert_eq!(left[begin..begin + PLAYED], numbers(PLAYED).channels[0]);
+    await_closed(1);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn streams_of_a_card_that_is_pulled_out_go_on_at_the_one_that_drives() {
+    let (server, _front_end) = with_front_end("hw:9");
+    let path = file(&server, &Sound::of(RATE as u32, &vec![vec![0.25; 120 * RATE]; 2]));
+    let player = pulse(&server, "paplay", &["--device=second", &path.to_string_lossy()]);
+    await_state(&server, "deep");
+    pulse(&server, "pactl", &["set-sink-volume", "second", "50%"]).finish().expect_success();
+    let sink_of = |name: &str| {
+        let sinks = listed(&server, "sinks");
+        sinks.into_iter().find(|words| words[1] == name).map(|words| words[0].clone())
+    };
+    let plays_on = || listed(&server, "sink-inputs").first().map(|words| words[1].clone());
+    let first = sink_of("second").expect("a sink");
+    assert_eq!(plays_on(), Some(first.clone()));
+    pull("usbsnd", 9);
+    awaited("the sink is gone", || (names(&server, "sinks") == ["consort"]).then_some(()));
+    assert_eq!(plays_on(), sink_of("consort"), "the program plays on");
+    assert_eq!(state(&server), None);
+    monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
+    awaited("the kernel has it again", || has_card(9).then_some(()));
+    awaited("the sink is back", || sink_of("second"));
+    let second = sink_of("second").expect("a sink");
+    assert_ne!(second, first, "another sink");
+    let status = server.consort_json(&["status"]);
+    let volume = status["further_devices"][0]["volume"].as_f64().expect("a volume");
+    assert!(volume < 0.9, "with its volume: {volume}");
+    let index = listed(&server, "sink-inputs")[0][0].clone();
+    let moved = pulse(&server, "pactl", &["move-sink-input", &index, "second"]);
+    moved.finish().expect_success();
+    awaited("it plays there again", || (plays_on()? == second).then_some(()));
+    await_state(&server, "deep");
+    player.terminate();
+    await_closed(9);
+    // Nothing plays there, and nobody asks for it.
+    pull("usbsnd", 9);
+    awaited("the sink is gone", || (names(&server, "sinks") == ["consort"]).then_some(()));
+}
