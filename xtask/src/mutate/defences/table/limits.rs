@@ -318,7 +318,7 @@ pub(super) const LIMITS: &[Defence] = &[
         "modules.without_limit",
         Replace("self.modules.count(|_| true) >= MAX_MODULES", "false"),
         PULSE,
-        "front_end::tests::module_policies::modules_are_limited",
+        "front_end::tests::modules::policies::modules_are_limited",
     ),
     unit(
         "keep.recorded_without_limit",

@@ -68,7 +68,7 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "modules.files_for_the_network",
         Replace("kind.reaches_outside()", "false"),
         "consort-pulse",
-        "front_end::tests::module_policies::a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out",
+        "front_end::tests::modules::policies::a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out",
     ),
     process(
         "run_server.page_past_policy",
