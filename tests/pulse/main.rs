@@ -36,6 +36,7 @@ mod server_gone;
 mod sink_inputs;
 mod suspended;
 mod tunnels;
+mod x11_bell;
 mod zeroconf;
 
 use std::path::{Path, PathBuf};

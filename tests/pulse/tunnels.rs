@@ -32,7 +32,7 @@ impl Scene {
     }
 
     /// Waits for a line of the front end.
-    fn says(&mut self, what: &str) {
+    pub(crate) fn says(&mut self, what: &str) {
         eventually(what, || self.front_end.stderr().contains(what).then_some(()));
     }
 

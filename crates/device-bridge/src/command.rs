@@ -8,6 +8,7 @@ mod processing;
 mod rtp;
 mod serve;
 mod tunnels;
+mod x11_bell;
 mod zeroconf;
 
 use std::os::unix::process::CommandExt;

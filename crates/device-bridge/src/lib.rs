@@ -20,6 +20,7 @@ mod simple;
 mod steering;
 mod timeline;
 mod tunnels;
+mod x11_bell;
 mod zeroconf;
 
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};

@@ -78,6 +78,8 @@ pub(crate) enum NewLink {
         /// Of the tunnels, ms; `None`: as they like.
         latency_ms: Option<u32>,
     },
+    /// A sample is played when an X server rings its bell.
+    X11Bell(NewBell),
 }
 
 impl NewLink {
@@ -97,7 +99,8 @@ impl NewLink {
             | Self::RtpSender(_)
             | Self::RtpReceiver(_)
             | Self::ZeroconfPublisher { .. }
-            | Self::ZeroconfDiscoverer { .. } => Vec::new(),
+            | Self::ZeroconfDiscoverer { .. }
+            | Self::X11Bell(_) => Vec::new(),
         }
     }
 
@@ -114,7 +117,8 @@ impl NewLink {
             | Self::RtpSender(_)
             | Self::RtpReceiver(_)
             | Self::ZeroconfPublisher { .. }
-            | Self::ZeroconfDiscoverer { .. } => Vec::new(),
+            | Self::ZeroconfDiscoverer { .. }
+            | Self::X11Bell(_) => Vec::new(),
         }
     }
 }
@@ -273,6 +277,19 @@ pub(crate) struct NewRtpReceiver {
     pub group: IpAddr,
     /// From when a frame arrives until it is heard, ms.
     pub latency_ms: u32,
+}
+
+/// What is played when an X server rings its bell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewBell {
+    /// The sink that plays; `None`: the default one.
+    pub sink: Option<String>,
+    /// The name of the sample.
+    pub sample: String,
+    /// The X server; `None`: that of this process.
+    pub display: Option<String>,
+    /// The file with what is shown to be let in there; `None`: the user's.
+    pub authority: Option<PathBuf>,
 }
 
 /// Where programs are to be let in over TCP.

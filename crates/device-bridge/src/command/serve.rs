@@ -21,7 +21,7 @@ use sys::signals::TerminationSignals;
 use super::links::{self, LinkArguments};
 use super::rtp::{self, RtpArguments};
 use super::tunnels::{self, TunnelArguments};
-use super::zeroconf;
+use super::{x11_bell, zeroconf};
 use crate::links::Links;
 use crate::{Card, CardOptions, DEVICE_KEY, LINK_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 
@@ -280,6 +280,9 @@ impl Served {
         );
         if let Some(kind) = zeroconf::Kind::named(&options.device) {
             return Ok(Self::Links(Box::new(zeroconf::start(kind, options, open)?)));
+        }
+        if options.device == x11_bell::NAME {
+            return Ok(Self::Links(Box::new(x11_bell::start(options, open)?)));
         }
         if let Some(kind) = tunnels::Kind::named(&options.device) {
             return Ok(Self::Links(Box::new(tunnels::start(kind, options, open)?)));

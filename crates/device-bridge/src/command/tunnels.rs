@@ -61,6 +61,9 @@ pub struct TunnelArguments {
     /// Zeroconf: the port that is published. The front end is --peer
     #[arg(long, value_name = "PORT", hide = true)]
     pub published_port: Option<u16>,
+    /// Bell: the sample that is played. The front end is --peer, the sink --peer-device
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub sample: Option<String>,
     /// Simple protocol: the source that is recorded
     #[arg(long, value_name = "NAME", hide = true)]
     pub peer_source: Option<String>,
@@ -93,6 +96,7 @@ impl TunnelArguments {
             ("--reconnect", self.reconnect.map(|ms| ms.to_string())),
             ("--listen", self.listen.map(|at| at.to_string())),
             ("--published-port", self.published_port.map(|port| port.to_string())),
+            ("--sample", self.sample.clone()),
             ("--peer-source", self.peer_source.clone()),
         ];
         let words = pairs.into_iter().filter_map(|(option, value)| Some((option, value?)));

@@ -12,6 +12,7 @@ mod rtp;
 mod stream_requests;
 mod streams;
 mod tunnels;
+mod x11;
 mod zeroconf;
 
 use std::collections::BTreeMap;
@@ -254,6 +255,7 @@ mod tests {
             Kind::RtpReceive,
             Kind::ZeroconfPublish,
             Kind::ZeroconfDiscover,
+            Kind::X11Bell,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

@@ -319,13 +319,26 @@ impl Begun {
         command: &Command,
         time: Duration,
     ) -> anyhow::Result<Opening> {
+        self.offer_within(number, command, time)?.map_err(|error| anyhow!(refusal(error)))
+    }
+
+    /// The same, of what may be refused without harm.
+    ///
+    /// # Errors
+    /// The answer does not come.
+    pub(super) fn offer_within(
+        &mut self,
+        number: u32,
+        command: &Command,
+        time: Duration,
+    ) -> anyhow::Result<Result<Opening, PulseError>> {
         let request = wire::request(number, command, self.version);
         (&self.socket).write_all(&request).context("cannot write to it")?;
         let deadline = std::time::Instant::now() + time;
         loop {
             match self.ready.pop_front() {
-                Some(Incoming::Opening(opening)) => return Ok(opening),
-                Some(Incoming::Refused(of, error)) if of == number => bail!(refusal(error)),
+                Some(Incoming::Opening(opening)) => return Ok(Ok(opening)),
+                Some(Incoming::Refused(of, error)) if of == number => return Ok(Err(error)),
                 Some(Incoming::Changed) => {
                     self.changed = true;
                     continue;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use convert::ProgramFormat;
 use pulseaudio::protocol::{
-    ChannelMap, Command, LoadModuleParams, Props, SampleSpec, SinkFlags, SinkInfo, SourceFlags,
-    SourceInfo, SubscriptionMask,
+    ChannelMap, Command, LoadModuleParams, PlaySampleParams, Props, SampleSpec, SinkFlags,
+    SinkInfo, SourceFlags, SourceInfo, SubscriptionMask, Volume,
 };
 
 use super::connection::{Begun, RemoteFormat};
-use super::incoming::{DONE, LISTED_SINKS, LISTED_SOURCES, LOADED, Opening, SERVER};
+use super::incoming::{DONE, LISTED_SINKS, LISTED_SOURCES, LOADED, Opening, PLAYED, SERVER};
 use crate::front_end::own_program;
 
 /// How long the answer to a question may take.
@@ -141,6 +141,28 @@ impl RemoteControl {
             Opening::Loaded(index) => Ok(index),
             _ => bail!("it answers another question"),
         }
+    }
+
+    /// Plays a sample on a sink, or on the default one, at a volume in percent. Returns false if
+    /// it is refused: there is no such sample, or no such sink.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub fn play_sample(
+        &mut self,
+        name: &str,
+        sink: Option<&str>,
+        percent: u32,
+    ) -> anyhow::Result<bool> {
+        let params = PlaySampleParams {
+            sink_index: None,
+            sink_name: sink.map(CString::new).transpose().context("a name has no zero byte")?,
+            volume: percent.min(100) * Volume::NORM.as_u32() / 100,
+            name: CString::new(name).context("a name has no zero byte")?,
+            props: Props::new(),
+        };
+        let played = self.begun.offer_within(PLAYED, &Command::PlaySample(params), ANSWER_TIMEOUT);
+        Ok(played?.is_ok())
     }
 
     /// Unloads a module.

@@ -20,6 +20,7 @@ pub(super) const LISTED_SINKS: u32 = 7;
 pub(super) const LISTED_SOURCES: u32 = 8;
 pub(super) const LOADED: u32 = 9;
 pub(super) const DONE: u32 = 10;
+pub(super) const PLAYED: u32 = 11;
 /// Each drain has a number of its own, from here on.
 pub(super) const FIRST_DRAIN: u32 = 16;
 
@@ -209,7 +210,7 @@ fn answer(
             let LookupReply(index) = value(values, version)?;
             Incoming::Opening(Opening::Loaded(index))
         }
-        (DONE, _) => Incoming::Opening(Opening::Done),
+        (DONE | PLAYED, _) => Incoming::Opening(Opening::Done),
         (SOURCE, _) => {
             let info: SourceInfo = value(values, version)?;
             let is_monitor = info.monitor_of_sink_index.is_some();

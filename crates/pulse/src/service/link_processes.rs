@@ -10,7 +10,7 @@ use sys::clock::now_ns;
 use sys::helper::{Ending, Helper, Lines};
 use sys::poll::{Interest, Poller};
 
-use super::link_words::words;
+use super::link_words::{environment, words};
 use crate::output::NewLink;
 
 /// How long a process may take to end when this one does, or has closed its output, ns.
@@ -105,7 +105,7 @@ impl LinkProcesses {
     pub fn start(&mut self, number: u32, server: &str, new: &NewLink) -> anyhow::Result<()> {
         let mut command = cli::own_program()?;
         command.args(["--server", server, "device", "serve"]).args(words(new, &self.own));
-        command.args(["--report", "--until-stdin-ends"]);
+        command.args(["--report", "--until-stdin-ends"]).envs(environment(new));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let ending = Ending::CloseInput { timeout_ns: END_TIMEOUT_NS };
         let helper = Helper::spawn(&mut command, ending);

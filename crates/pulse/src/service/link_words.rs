@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::output::{
-    Heard, NewLink, NewLoopback, NewPipe, NewRtpReceiver, NewRtpSender, NewSimple, NewTunnel,
+    Heard, NewBell, NewLink, NewLoopback, NewPipe, NewRtpReceiver, NewRtpSender, NewSimple,
+    NewTunnel,
 };
 use crate::remote::RemoteCookie;
 
@@ -30,6 +31,7 @@ pub(super) fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
             let latency = latency_ms.map(|ms| format!("--latency={ms}").into());
             ["zeroconf-discover".into(), own_peer(own)].into_iter().chain(latency).collect()
         }
+        NewLink::X11Bell(bell) => bell_words(bell, own),
         NewLink::Loopback(loopback) => loopback_words(loopback),
         NewLink::Processed(loopback, processing) => {
             let further = processing.words(DRIVER).into_iter().map(OsString::from);
@@ -38,6 +40,21 @@ pub(super) fn words(new: &NewLink, own: &Path) -> Vec<OsString> {
         NewLink::PipeSink(pipe) => pipe_words(pipe, "pipe-sink", "--from", false),
         NewLink::PipeSource(pipe) => pipe_words(pipe, "pipe-source", "--to", true),
     }
+}
+
+/// Returns what is set in the environment of that process: the X server is found by it.
+pub(super) fn environment(new: &NewLink) -> Vec<(&'static str, OsString)> {
+    let NewLink::X11Bell(NewBell { display, authority, .. }) = new else { return Vec::new() };
+    let display = display.as_ref().map(|display| ("DISPLAY", display.into()));
+    let authority = authority.as_ref().map(|file| ("XAUTHORITY", file.into()));
+    display.into_iter().chain(authority).collect()
+}
+
+fn bell_words(new: &NewBell, own: &Path) -> Vec<OsString> {
+    let mut words =
+        vec!["x11-bell".into(), own_peer(own), format!("--sample={}", new.sample).into()];
+    words.extend(new.sink.iter().map(|name| format!("--peer-device={name}").into()));
+    words
 }
 
 fn loopback_words(new: &NewLoopback) -> Vec<OsString> {
@@ -325,5 +342,15 @@ mod tests {
         let latency_ms = Some(50);
         let discoverer = words(&NewLink::ZeroconfDiscoverer { latency_ms }, own);
         assert_eq!(discoverer, ["zeroconf-discover", "--peer=unix:/run/native", "--latency=50"]);
+        let bell = NewLink::X11Bell(NewBell {
+            sink: Some("-k".into()),
+            sample: "-s".into(),
+            display: Some(":7".into()),
+            authority: Some("/run/a".into()),
+        });
+        let expected = ["x11-bell", "--peer=unix:/run/native", "--sample=-s", "--peer-device=-k"];
+        assert_eq!(words(&bell, own), expected);
+        let expected = [("DISPLAY", ":7".into()), ("XAUTHORITY", "/run/a".into())];
+        assert_eq!(environment(&bell), expected);
     }
 }

@@ -27,6 +27,7 @@ pub(in crate::front_end) enum Kind {
     RtpReceive,
     ZeroconfPublish,
     ZeroconfDiscover,
+    X11Bell,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -37,7 +38,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 22] = [
+const ALL: [Facts; 23] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -342,6 +343,12 @@ const ALL: [Facts; 22] = [
         description: "Tunnels to the sinks and sources of other machines, through Avahi",
         keys: &["latency_msec"],
     },
+    Facts {
+        kind: Kind::X11Bell,
+        name: c"module-x11-bell",
+        description: "Plays a sample when an X server rings its bell",
+        keys: &["sink", "sample", "display", "xauthority"],
+    },
 ];
 
 impl Kind {
@@ -390,6 +397,7 @@ impl Kind {
                 | Self::RtpReceive
                 | Self::ZeroconfPublish
                 | Self::ZeroconfDiscover
+                | Self::X11Bell
         )
     }
 

@@ -10,6 +10,7 @@ use super::arguments::{Arguments, Samples};
 use super::kinds::Kind;
 use super::policies::{always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect};
 use super::tunnels;
+use super::x11::x11_bell;
 use super::zeroconf::zeroconf_discover;
 use crate::front_end::sinks::{DRIVER, Face, Shown, Sink};
 use crate::front_end::sources::Source;
@@ -86,6 +87,7 @@ impl<D: Devices> FrontEnd<D> {
             Kind::RtpReceive => self.rtp_receive(arguments),
             Kind::ZeroconfPublish => self.zeroconf_publish(),
             Kind::ZeroconfDiscover => zeroconf_discover(arguments),
+            Kind::X11Bell => x11_bell(arguments),
         }
     }
 

@@ -5,6 +5,7 @@ mod processing;
 mod rtp;
 mod streams;
 mod tunnels;
+mod x11;
 mod zeroconf;
 
 use pulseaudio::protocol::{

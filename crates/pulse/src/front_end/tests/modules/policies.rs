@@ -134,6 +134,7 @@ fn a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out() {
         ("module-rtp-recv", ""),
         ("module-zeroconf-publish", ""),
         ("module-zeroconf-discover", ""),
+        ("module-x11-bell", "display=elsewhere:0"),
         ("module-tunnel-sink", "server=tcp:one"),
         ("module-tunnel-source", "server=tcp:one cookie=/etc/secret"),
     ] {
