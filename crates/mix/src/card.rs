@@ -13,6 +13,16 @@ pub struct CardPosition {
     pub frame_ps: u64,
 }
 
+/// A cycle of the graph on a card that starts the cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CardCycle {
+    /// The frame that the hardware reads when the cycle is due.
+    pub first: u64,
+    /// How many frames later the cycle's output is heard without streams, if it comes when the
+    /// next cycle is due: what the device's ports report.
+    pub latency_frames: u64,
+}
+
 /// A card that plays. Frames count from the first start on; the count stops while the card is
 /// stopped, and while the hardware is not there. Where nothing was written, it plays silence.
 ///
@@ -38,6 +48,11 @@ pub trait Card {
 
     /// Returns where the hardware is. Never goes back.
     fn position(&mut self, now_ns: u64) -> CardPosition;
+
+    /// Returns the cycle that was due last; `None`: the card starts none.
+    fn cycle(&self) -> Option<CardCycle> {
+        None
+    }
 
     /// Returns the frame after the last one that the card has. It is smaller than what was written
     /// if the card has lost that, and larger if it has played before.

@@ -2,6 +2,7 @@
 
 mod graph;
 
+pub use self::graph::GraphCycles;
 use rt::stream::Gains;
 
 use crate::boxes::Boxes;

@@ -27,8 +27,8 @@ mod tests;
 mod timeline;
 mod volume;
 
-pub use card::{Card, CardPosition};
-pub use device_loop::{DeviceLoop, DeviceShape};
+pub use card::{Card, CardCycle, CardPosition};
+pub use device_loop::{DeviceLoop, DeviceShape, GraphCycles};
 pub use gains::GainLine;
 pub use history::FrameHistory;
 pub use lead::Lead;

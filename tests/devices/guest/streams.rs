@@ -25,7 +25,8 @@ fn file(server: &Server, sound: &Sound) -> PathBuf {
     path
 }
 
-fn play(server: &Server, sound: &Sound) -> Program {
+/// Plays a sound as a stream.
+pub fn play(server: &Server, sound: &Sound) -> Program {
     let path = file(server, sound);
     server.spawn_consort(&["play", &path.to_string_lossy()])
 }
@@ -35,7 +36,8 @@ fn device(server: &Server) -> String {
     status["device"].as_str().expect("a state").to_owned()
 }
 
-fn await_device(server: &Server, state: &str) {
+/// Waits until the device is in this state, as `consort status` names it.
+pub fn await_device(server: &Server, state: &str) {
     awaited("the device is in this state", || (device(server) == state).then_some(()));
 }
 

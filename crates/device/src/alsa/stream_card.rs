@@ -1,7 +1,7 @@
 //! A card as the loop of streams plays on it. Thread: cycle.
 
 use alsa::Fault;
-use mix::{Card, CardPosition, Planes};
+use mix::{Card, CardCycle, CardPosition, Planes};
 
 use super::AlsaDriver;
 use super::device::Device;
@@ -71,6 +71,14 @@ impl Card for AlsaDriver {
                 frame_ps: streams.frame_ps(),
             }
         })
+    }
+
+    fn cycle(&self) -> Option<CardCycle> {
+        let device = self.device.as_deref().filter(|device| device.runs_cycles)?;
+        let streams = device.streams.as_ref()?;
+        // Stopped, it starts with the first frame that is written.
+        let first = if device.clock.is_some() { streams.due() } else { streams.played() };
+        Some(CardCycle { first, latency_frames: device.first_queue_frames.into() })
     }
 
     fn written(&self) -> u64 {

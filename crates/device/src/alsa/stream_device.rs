@@ -3,7 +3,7 @@
 
 use alsa::{Fault, Pcm};
 use mix::Planes;
-use rt::rate::{duration_ns, frames_in};
+use rt::rate::frames_in;
 
 use super::device::{Device, Need, WakeSource, queued_frames};
 use super::dither::Ditherer;
@@ -93,16 +93,20 @@ impl Device {
     }
 
     fn start_cycles(&mut self) -> Result<(), Fault> {
+        if let Some(capture) = &mut self.capture {
+            capture.stop();
+            capture.prepare()?;
+            capture.start()?;
+        }
+        // Where playback is now, capture begins: it has a quantum when playback has read one more.
         let now_ns = sys::clock::now_ns();
+        self.follow(now_ns)?;
         self.hold_ns = 0;
         self.clock = Some(PeriodClock::started_at(now_ns, self.quantum, self.rate_hz));
         if let Some(streams) = &mut self.streams {
-            streams.await_cycle_at(now_ns + duration_ns(self.quantum.into(), self.rate_hz));
+            streams.await_cycle_after(self.quantum);
         }
-        let Some(capture) = &mut self.capture else { return Ok(()) };
-        capture.stop();
-        capture.prepare()?;
-        capture.start()
+        Ok(())
     }
 
     /// Lets cycles continue after a fault, with capture started again. Playback that has stopped

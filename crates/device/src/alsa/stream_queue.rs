@@ -1,7 +1,5 @@
 //! Which device frames a card has, and which of them its hardware has read. Thread: cycle.
 
-use rt::rate::frames_in;
-
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 /// How long the hardware must have run before its rate is taken from its position, and how far it
 /// may be from the nominal one.
@@ -25,8 +23,9 @@ pub(super) struct StreamQueue {
     moved_ns: u64,
     /// Since when the hardware has run, and the frame of then. `None`: it is stopped.
     since: Option<(u64, u64)>,
-    /// The frame with which the next cycle begins.
+    /// The frame with which the next cycle begins, and that of the cycle that was due last.
     cycle: u64,
+    due: u64,
 }
 
 impl StreamQueue {
@@ -40,6 +39,7 @@ impl StreamQueue {
             moved_ns: 0,
             since: None,
             cycle: frame,
+            due: frame,
         }
     }
 
@@ -113,19 +113,27 @@ impl StreamQueue {
         self.start(at_ns);
     }
 
-    /// Lets the next cycle begin at the frame of this time.
-    pub(super) fn await_cycle_at(&mut self, due_ns: u64) {
-        self.cycle = self.played + frames_in(due_ns.saturating_sub(self.at_ns), self.rate_hz);
+    /// Lets the next cycle begin this many frames after the hardware's position.
+    pub(super) fn await_cycle_after(&mut self, frames: u32) {
+        self.cycle = self.played + u64::from(frames);
+        self.due = self.played;
     }
 
     /// Lets the next cycle begin when this many of the frames that are queued now are left.
     pub(super) fn await_cycle_with(&mut self, left: u32) {
         self.cycle = self.written.saturating_sub(left.into());
+        self.due = self.cycle;
     }
 
     /// A cycle has begun; the next one begins `quantum` frames later.
     pub(super) fn begin_cycle(&mut self, quantum: u32) {
+        self.due = self.cycle;
         self.cycle += u64::from(quantum);
+    }
+
+    /// Returns the frame with which the cycle began that was due last.
+    pub(super) fn due(&self) -> u64 {
+        self.due
     }
 
     /// Returns how far the hardware is beyond the beginning of the next cycle; negative: before it.

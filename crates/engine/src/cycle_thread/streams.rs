@@ -4,7 +4,7 @@
 //! long as the loop allows.
 
 use device::{Driver, Playback};
-use mix::Card;
+use mix::{Card, GraphCycles};
 use rt::park::Park;
 use rt::shm::CycleInfo;
 use sys::futex::Futex;
@@ -62,8 +62,10 @@ impl CycleThread {
             return;
         }
         let Some(quantum) = quantum else { return self.leave_graph() };
+        let frames = u64::from(quantum);
+        let cycles = GraphCycles { frames, output_after: if self.sync { 0 } else { frames } };
         if let (Some(all), Some(card)) = (&mut self.streams.device, self.driver.card()) {
-            all.device.begin_graph(Futex.now_ns(), card, quantum.into());
+            all.device.begin_graph(Futex.now_ns(), card, cycles);
             self.streams.quantum = Some(quantum);
         }
     }

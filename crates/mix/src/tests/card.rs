@@ -1,6 +1,6 @@
 //! A card with a virtual clock.
 
-use crate::{Card, CardPosition, Planes};
+use crate::{Card, CardCycle, CardPosition, Planes};
 
 /// What a card does differently from an ideal one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,6 +36,8 @@ pub(super) struct SimulatedCard {
     pub(super) is_there: bool,
     /// It has been asked for.
     pub(super) is_wanted: bool,
+    /// The graph's cycle that it has begun.
+    pub(super) cycle: Option<CardCycle>,
     /// The pointer is reported as it was at this frame, and no further.
     pub(super) stands_at: Option<u64>,
 }
@@ -55,6 +57,7 @@ impl SimulatedCard {
             is_closed: false,
             is_there: false,
             is_wanted: false,
+            cycle: None,
             stands_at: None,
         }
     }
@@ -124,6 +127,10 @@ impl Card for SimulatedCard {
         let played = first + (self.played - first) / step * step;
         let played = self.stands_at.map_or(played, |frame| frame.min(played));
         CardPosition { played, at_ns: now_ns, frame_ps: self.frame_ps() }
+    }
+
+    fn cycle(&self) -> Option<CardCycle> {
+        self.cycle
     }
 
     fn written(&self) -> u64 {

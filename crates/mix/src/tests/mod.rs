@@ -1,5 +1,6 @@
 mod card;
 mod faulty_cards;
+mod graph_latency;
 mod model;
 mod moving;
 mod recording;

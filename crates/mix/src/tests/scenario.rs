@@ -8,7 +8,9 @@ use rt::stream::{Gains, Wish};
 use super::card::{Faults, SimulatedCard};
 use super::model::{gains, levels, sounds};
 use super::recording::Recording;
-use crate::{DeviceLoop, DeviceShape, NumberedWish, Planes, Routes, Stream, StreamMemory};
+use crate::{
+    DeviceLoop, DeviceShape, GraphCycles, NumberedWish, Planes, Routes, Stream, StreamMemory,
+};
 
 pub(super) const RATE_HZ: u32 = 48_000;
 pub(super) const CHANNELS: usize = 2;
@@ -16,6 +18,7 @@ pub(super) const FADE: u32 = 240;
 pub(super) const MS: u64 = 1_000_000;
 /// Frames of the graph's cycles.
 pub(super) const QUANTUM: u64 = 64;
+pub(super) const CYCLES: GraphCycles = GraphCycles { frames: QUANTUM, output_after: QUANTUM };
 
 /// A sample of a stream: any bits, but mostly sound.
 pub(super) fn sample(seed: u64, position: u64, channel: usize) -> f32 {
@@ -282,7 +285,7 @@ impl Scenario {
 
     /// Returns the device frame of the graph's first cycle.
     pub(super) fn begin_graph(&mut self) -> u64 {
-        let first = self.device.begin_graph(self.now_ns, &mut self.card, QUANTUM);
+        let first = self.device.begin_graph(self.now_ns, &mut self.card, CYCLES);
         self.feed(first);
         first
     }

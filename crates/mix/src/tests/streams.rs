@@ -5,7 +5,7 @@ use rt::shm::Timing;
 use rt::stream::{Gains, Wish};
 
 use super::card::Faults;
-use super::scenario::{CHANNELS, MS, RATE_HZ, Scenario, Shared};
+use super::scenario::{CHANNELS, CYCLES, MS, RATE_HZ, Scenario, Shared};
 use crate::Planes;
 
 fn wishes() -> impl Strategy<Value = Wish> {
@@ -435,7 +435,7 @@ fn a_graph_that_was_late_is_in_time_again() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
     scenario.wish(0, Wish::Run);
     scenario.pass(1000 * MS);
-    scenario.device.begin_graph(scenario.now_ns, &mut scenario.card, QUANTUM);
+    scenario.device.begin_graph(scenario.now_ns, &mut scenario.card, CYCLES);
     let mut planes = Planes::new(CHANNELS, QUANTUM as usize);
     planes.silence(QUANTUM as usize);
     // Returns how far the device has come: a cycle, and the gap before it.

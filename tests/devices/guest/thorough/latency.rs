@@ -1,10 +1,11 @@
 //! `consort latency` on real kernel drivers.
 
-use harness::{Finished, Program, binary, command_in};
+use harness::{Finished, Program, Sound, binary, command_in};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::duplex::{latency, readings_of_iodelay};
+use crate::guest::streams::{await_device, play};
 use crate::guest::{awaited, pull, server_on};
 
 fn consort(arguments: &[&str]) -> Program {
@@ -59,6 +60,32 @@ fn the_loopback_is_as_long_as_its_ports_report() {
         let expected = format!("{stated}.000");
         let readings = readings_of_iodelay(&server, 20);
         assert!(readings.iter().all(|frames| *frames == expected), "{expected}: {readings:?}");
+    }
+}
+
+/// Each time that cycles begin beside it.
+#[test]
+#[ignore = "in the virtual machine"]
+fn the_loopback_is_as_long_as_its_ports_report_beside_a_player() {
+    for options in [
+        &["--quantum", "256", "--periods", "3"][..],
+        &["--quantum", "512", "--periods", "3", "--sync"],
+    ] {
+        let both = ["--capture-device", "hw:1,1", "--capture", "2", "--playback", "2"];
+        let server = server_on("hw:1,0", &[&both[..], options].concat());
+        let silence = Sound::of(48_000, &vec![vec![0.0; 120 * 48_000]; 2]);
+        let _player = play(&server, &silence);
+        for time in 1..=3 {
+            await_device(&server, "deep");
+            let readings = readings_of_iodelay(&server, 3);
+            let stated = latency(&server, "system:capture_1", "capture")
+                + latency(&server, "system:playback_1", "playback");
+            let expected = format!("{stated}.000");
+            assert!(
+                readings.iter().all(|frames| *frames == expected),
+                "{options:?}, time {time}: {expected}: {readings:?}"
+            );
+        }
     }
 }
 
