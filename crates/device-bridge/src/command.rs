@@ -2,6 +2,7 @@
 //! which is a client of the graph. Devices for streams alone are the server's; what links them is a
 //! process again.
 
+mod every_card;
 mod links;
 mod of_server;
 mod processing;
@@ -15,7 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use cli::{output, own_program};
 use client::{Observer, Property, Requester, client_uuid};
@@ -82,6 +83,10 @@ impl Device {
         match self.action {
             Action::List => output::print(&list(&Observer::open(Some(server))?)?)?,
             Action::Add(options) => {
+                ensure!(
+                    !options.is_every_card(),
+                    "every card is added by the server's command line: consort run --stream-card all"
+                );
                 // Checked before a process is started for nothing.
                 let running = Observer::open(Some(server))?;
                 if options.is_of_server() {

@@ -37,7 +37,7 @@ use crate::{
     Capture, CardReservation, Channels, DeviceLatency, Driver, Pacing, Playback, Timer, Wake,
     silence, touched,
 };
-pub use choose::has_card;
+pub use choose::{has_card, heard_cards};
 use claims::Claims;
 use description::{describe, open_monitoring};
 use device::Device;

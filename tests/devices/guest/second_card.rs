@@ -246,3 +246,31 @@ fn streams_of_a_card_that_is_pulled_out_go_on_at_the_one_that_drives() {
     pull("usbsnd", 9);
     awaited("the sink is gone", || (names(&server, "sinks") == ["consort"]).then_some(()));
 }
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn each_card_that_is_plugged_in_is_a_device_unless_it_drives() {
+    pull("usbsnd", 9);
+    let server = server_on("hw:0", &["--capture", "0", "--stream-card", "all"]);
+    let devices = || -> Vec<String> {
+        let devices = server.observer().further_devices().expect("an answer");
+        devices.into_iter().filter_map(|device| device.card).collect()
+    };
+    let plug_in = || monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
+    for _ in 0..2 {
+        plug_in();
+        let all = awaited("the card is a device", || Some(devices()).filter(|all| !all.is_empty()));
+        // The loopback and the dummy card cannot be heard, and the chip drives: all come before it.
+        assert!(all.len() == 1 && all[0].contains("playback 2"), "{all:?}");
+        let name = server.observer().further_devices().expect("an answer")[0].name.clone();
+        let path = file(&server, &numbers(RATE));
+        let path = path.to_string_lossy();
+        server.consort(&["play", "--device", &name, &path]).expect_success();
+        pull("usbsnd", 9);
+        awaited("it is none", || devices().is_empty().then_some(()));
+    }
+    plug_in();
+    awaited("the kernel has it for the next test", || has_card(9).then_some(()));
+    let log = server.stop();
+    assert!(!log.stderr.contains("no device for streams"), "{}", log.stderr);
+}

@@ -18,6 +18,7 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
+use super::every_card::EveryCard;
 use super::links::{self, LinkArguments};
 use super::rtp::{self, RtpArguments};
 use super::tunnels::{self, TunnelArguments};
@@ -32,6 +33,8 @@ const ENDED: &str = "ended: ";
 /// Names of devices that are not cards: ALSA's sequencer, and raw MIDI devices.
 const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
+/// Stands for every card that can be heard, if these are for streams.
+const EVERY_CARD: &str = "all";
 /// Name of a device without hardware.
 const NULL: &str = "null";
 
@@ -162,6 +165,11 @@ impl Options {
     /// Returns whether the server runs it, for streams alone.
     pub(super) fn is_of_server(&self) -> bool {
         self.is_null() || self.streams
+    }
+
+    /// Returns whether these are all cards that can be heard, for streams.
+    pub(super) fn is_every_card(&self) -> bool {
+        self.streams && self.device == EVERY_CARD
     }
 
     /// Returns whether it has no hardware.
@@ -376,27 +384,25 @@ impl Serve {
         // A plug-in may print what it likes.
         let mut report = self.report.then(sys::helper::take_stdout).transpose()?;
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
-        if self.options.is_of_server() {
-            return self.add_to_server(server, &signals, deadline_ns);
+        if self.options.is_every_card() {
+            let every = self.when_there(&signals, deadline_ns, || EveryCard::open(server))?;
+            every.map_or(Ok(()), |every| every.serve(&signals))?;
+            return Ok(ExitCode::SUCCESS);
         }
-        let served = loop {
-            match Served::start(&self.options, cards, &open) {
-                Err(error)
-                    if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns =>
-                {
-                    sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
-                    if signals.read()?.is_some() {
-                        return Ok(ExitCode::SUCCESS);
-                    }
-                }
-                decided => match (decided, &mut report) {
-                    (Err(error), Some(report)) => {
-                        let _ = writeln!(report, "{error:#}");
-                        return Ok(ExitCode::FAILURE);
-                    }
-                    (decided, _) => break decided?,
-                },
+        if self.options.is_of_server() {
+            let add = || super::of_server::add(&Observer::open(Some(server))?, &self.options);
+            self.when_there(&signals, deadline_ns, add)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let start = || Served::start(&self.options, cards, &open);
+        let served = match (self.when_there(&signals, deadline_ns, start), &mut report) {
+            (Ok(Some(served)), _) => served,
+            (Ok(None), _) => return Ok(ExitCode::SUCCESS),
+            (Err(error), Some(report)) => {
+                let _ = writeln!(report, "{error:#}");
+                return Ok(ExitCode::FAILURE);
             }
+            (Err(error), None) => return Err(error),
         };
         let name = served.session().map(|session| session.name().to_owned()).unwrap_or_default();
         set_property(&served, served.key(), &served.description());
@@ -414,25 +420,25 @@ impl Serve {
 }
 
 impl Serve {
-    /// Has the server run a device for streams.
-    fn add_to_server(
+    /// Does this when there is a server, which is waited for if this process is to; `None`: it was
+    /// asked to end before.
+    fn when_there<T>(
         &self,
-        server: &str,
         signals: &TerminationSignals,
         deadline_ns: u64,
-    ) -> anyhow::Result<ExitCode> {
-        let add = || super::of_server::add(&Observer::open(Some(server))?, &self.options);
+        attempt: impl Fn() -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
         loop {
-            match add() {
+            match attempt() {
                 Err(error)
                     if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns =>
                 {
                     sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
                     if signals.read()?.is_some() {
-                        return Ok(ExitCode::SUCCESS);
+                        return Ok(None);
                     }
                 }
-                decided => return decided.map(|_| ExitCode::SUCCESS),
+                decided => return decided.map(Some),
             }
         }
     }

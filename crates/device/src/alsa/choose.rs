@@ -35,6 +35,16 @@ pub fn has_card() -> bool {
     sensible(&alsa::cards()).is_some()
 }
 
+/// Returns the cards that can be heard, by their names in `hw:CARD=…`, each with the name of its
+/// first device that plays.
+#[must_use]
+pub fn heard_cards() -> Vec<(String, String)> {
+    let cards = alsa::cards().into_iter().filter(|card| rank(card) > 0);
+    cards
+        .filter_map(|card| Some((card.id.clone(), device_of(&card, Direction::Playback)?)))
+        .collect()
+}
+
 /// Returns the name of a card's first device in this direction.
 pub(super) fn device_of(card: &Card, direction: Direction) -> Option<String> {
     let mut devices = card.devices.iter().filter(|device| device.has(direction));

@@ -286,7 +286,11 @@ impl Sinks {
 
 /// Takes what may change of a device; returns whether it has.
 fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
-    let DeviceStatus { format, volume, number, .. } = *device;
+    let DeviceStatus { mut format, volume, number, .. } = *device;
+    if sink.device.is_some() && sink.format.captured == 0 {
+        // Another sink may have the index of the source: see `Sinks::add`.
+        format.captured = 0;
+    }
     sink.number = number;
     let was_away = std::mem::replace(&mut sink.is_away, false);
     if (sink.format, sink.volume) == (format, volume) {
@@ -340,6 +344,21 @@ mod tests {
         assert_eq!(changes, [Change::Gone(1), Change::New(2)]);
         assert_eq!(sinks.remove(1).map(|sink| sink.name), Some(c"a".into()));
         assert_eq!(sinks.find(c"2"), Some(2));
+    }
+
+    #[test]
+    fn a_source_has_an_index_of_its_own_or_is_not_there() {
+        let mut sinks = Sinks::default();
+        let capturing = |name, number| {
+            let mut device = device(Some(name), number);
+            device.format.captured = 1;
+            device
+        };
+        update(&mut sinks, vec![device(None, 0), capturing("a", 1), device(Some("b"), 2)]);
+        assert_eq!(sinks.monitored(), [0, 1, 3], "3 is what a captures, and 4 what leaves b");
+        update(&mut sinks, vec![device(None, 0), capturing("a", 1), capturing("b", 2)]);
+        let captured = |index| sinks.get(index).map(|sink| sink.format.captured);
+        assert_eq!([1, 3].map(captured), [Some(1), Some(0)], "the next sink would have its index");
     }
 
     #[test]
