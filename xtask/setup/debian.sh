@@ -63,8 +63,7 @@ video="gstreamer1.0-pipewire"
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
-packages="$build $run $processing $recordings $reference $clients $pulse $display $bus $drawing $network $counting $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $network $counting $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2
