@@ -8,6 +8,8 @@ use crate::programs::screen;
 use crate::{RATE_HZ, Scene, compare, is_installed, path, ramps};
 
 const MODULE: &str = "module-x11-bell";
+/// Streams of one program, at most.
+const MAX_STREAMS: usize = 64;
 
 /// Rings the bell of a display; a volume of 0 is that which is usual there, 50 %.
 fn ring(scene: &Scene, display: &str, volume: &str) {
@@ -116,4 +118,29 @@ fn a_bell_module_needs_an_x_server_that_lets_it_in_and_ends_with_that() {
     screen.terminate();
     eventually("it is unloaded", || (!has_module(&scene)).then_some(()));
     scene.says("the X server has gone");
+}
+
+#[test]
+fn bells_without_end_have_the_streams_that_any_program_may_have() {
+    if !is_installed("Xvfb") {
+        return;
+    }
+    let scene = Scene::new();
+    let (_screen, display) = screen(&scene);
+    let file = scene.file("ramps.wav", &ramps(20 * RATE_HZ as usize));
+    scene.pactl(&["upload-sample", path(&file), "bell-window-system"]);
+    scene.load(&[MODULE, &format!("display={display}")]);
+    let (other, _) = RustConnection::connect(Some(&display)).expect("an X server");
+    other.xkb_use_extension(1, 0).expect("asked").reply().expect("an answer");
+    let [keyboard, class, id] =
+        [ID::USE_CORE_KBD, ID::DFLT_XI_CLASS, ID::DFLT_XI_ID].map(u16::from);
+    for _ in 0..2 * MAX_STREAMS {
+        let rung = other.xkb_bell(keyboard, class, id, 0, false, false, 0, 0, 0, 0);
+        rung.expect("rung").check().expect("a bell");
+    }
+    let streams = || scene.pactl(&["list", "short", "sink-inputs"]).lines().count();
+    eventually("it has all", || (streams() == MAX_STREAMS).then_some(()));
+    scene.pactl(&["play-sample", "bell-window-system"]);
+    assert_eq!(streams(), MAX_STREAMS + 1, "others have theirs");
+    assert!(has_module(&scene));
 }
