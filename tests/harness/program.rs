@@ -123,8 +123,16 @@ impl Program {
     ///
     /// # Panics
     /// If it does not end within [`PATIENCE`] and a minute.
-    pub fn finish(mut self) -> Finished {
-        let end = Instant::now() + PATIENCE + Duration::from_secs(60);
+    pub fn finish(self) -> Finished {
+        self.finish_within(PATIENCE + Duration::from_secs(60))
+    }
+
+    /// The same, for what may take longer or has to be faster.
+    ///
+    /// # Panics
+    /// If it does not end within `patience`.
+    pub fn finish_within(mut self, patience: Duration) -> Finished {
+        let end = Instant::now() + patience;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child of this process") {
                 break status;

@@ -1,10 +1,13 @@
-//! A Debian 12 in a directory, made from Debian's packages, that can be booted in namespaces.
+//! A Debian in a directory, made from Debian's packages, that can be booted in namespaces.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use harness::{Finished, Program, eventually, not_run};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tempfile::TempDir;
 
 /// What a machine has on which users log in: a system and a session manager, buses, and `pkill`.
@@ -16,12 +19,26 @@ const USER: &str = "musician";
 /// Where the packages lie in the machine.
 const PACKAGES: &str = "/opt/packages";
 
+/// How long one step may take, with what it downloads.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A machine in which root runs a shell's commands: a directory, or one that has booted.
+pub(crate) trait Machine {
+    /// Runs them, and waits for their end.
+    fn run(&self, script: &str) -> Finished;
+}
+
 pub(crate) struct Debian(TempDir);
 
 impl Debian {
-    /// Makes the machine, with a user who has no rights of his own. `None` if this machine may not
-    /// make it: it takes root.
+    /// Makes a machine of Debian 12, with a user who has no rights of his own. `None` if this
+    /// machine may not make it: it takes root.
     pub(crate) fn make() -> Option<Self> {
+        Self::make_of("bookworm")
+    }
+
+    /// The same, of the release of Debian with this name.
+    pub(crate) fn make_of(release: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             not_run("a Debian in a directory takes root");
             return None;
@@ -29,8 +46,9 @@ impl Debian {
         let directory = TempDir::with_prefix("consort-debian-").expect("a temporary directory");
         let made = Self(directory);
         let mut command = Command::new("mmdebstrap");
-        command.args(["--quiet", "--variant=minbase", "--include", SYSTEM, "bookworm"]);
+        command.args(["--quiet", "--variant=minbase", "--include", SYSTEM, release]);
         run(command.arg(made.root())).expect_success();
+        made.run("apt-get update --quiet=2").expect_success();
         made.run("useradd --create-home --shell /bin/bash musician").expect_success();
         fs::create_dir(made.path(PACKAGES)).expect("a directory");
         Some(made)
@@ -45,19 +63,14 @@ impl Debian {
         self.root().join(name.trim_start_matches('/'))
     }
 
-    /// Files of this machine in a directory of that one, for `apt-get install`.
+    /// Files of this machine in a directory of that one, for `apt-get install`: these alone.
     pub(crate) fn take(&self, packages: &[PathBuf]) {
+        fs::remove_dir_all(self.path(PACKAGES)).expect("removed");
+        fs::create_dir(self.path(PACKAGES)).expect("a directory");
         for package in packages {
             let name = package.file_name().expect("a file");
             fs::copy(package, self.path(PACKAGES).join(name)).expect("copied");
         }
-    }
-
-    /// Runs a shell's commands as root, without booting.
-    pub(crate) fn run(&self, script: &str) -> Finished {
-        let mut command = self.namespaces();
-        command.args(["--setenv=DEBIAN_FRONTEND=noninteractive", "/bin/sh", "-c", script]);
-        run(&mut command)
     }
 
     fn namespaces(&self) -> Command {
@@ -75,7 +88,7 @@ impl Debian {
             if !machine.is_running() {
                 return Some(None);
             }
-            first_process(machine.id()).map(Some)
+            first_process(machine.id()).and_then(Leader::of).map(Some)
         });
         let Some(leader) = leader else {
             not_run(&format!("no machine boots in namespaces here: {}", machine.stderr()));
@@ -90,24 +103,48 @@ impl Debian {
     }
 }
 
+impl Machine for Debian {
+    fn run(&self, script: &str) -> Finished {
+        let mut command = self.namespaces();
+        command.args(["--setenv=DEBIAN_FRONTEND=noninteractive", "/bin/sh", "-c", script]);
+        run(&mut command)
+    }
+}
+
 /// A machine that has booted. It is switched off when it is dropped.
 pub(crate) struct Booted {
     machine: Program,
-    /// Process id of its first process.
-    leader: u32,
+    leader: Leader,
+}
+
+/// The first process of a machine, with which all others end. It outlives `nspawn` if that is
+/// killed.
+struct Leader {
+    id: u32,
+    handle: OwnedFd,
+}
+
+impl Leader {
+    /// `None` if there is no such process.
+    fn of(id: u32) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(id).ok()?)?;
+        Some(Self { id, handle: pidfd_open(pid, PidfdFlags::empty()).ok()? })
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        // It may have ended in an orderly way.
+        let _ = pidfd_send_signal(&self.handle, Signal::KILL);
+    }
 }
 
 impl Booted {
     fn inside(&self) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--all", "--target", &self.leader.to_string()]);
+        command.args(["--all", "--target", &self.leader.id.to_string()]);
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         command
-    }
-
-    /// Runs a shell's commands as root.
-    pub(crate) fn run(&self, script: &str) -> Finished {
-        run(self.inside().env("DEBIAN_FRONTEND", "noninteractive").args(["sh", "-c", script]))
     }
 
     /// Commands for the shell of the user who logs in, with the environment that the login makes.
@@ -134,6 +171,12 @@ impl Booted {
     }
 }
 
+impl Machine for Booted {
+    fn run(&self, script: &str) -> Finished {
+        run(self.inside().env("DEBIAN_FRONTEND", "noninteractive").args(["sh", "-c", script]))
+    }
+}
+
 /// The first process of the machine that `nspawn` runs. Its first child is another, which prepares
 /// the namespaces.
 fn first_process(nspawn: u32) -> Option<u32> {
@@ -149,15 +192,5 @@ fn run(command: &mut Command) -> Finished {
     let mut taken = Command::new(command.get_program());
     taken.args(command.get_args());
     taken.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Program::start(taken).finish()
-}
-
-/// The packages of this tree, built, by the beginning of their names.
-pub(crate) fn packages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in the tree");
-    let mut xtask = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let built = xtask.args(["xtask", "deb"]).current_dir(root).output().expect("cargo runs");
-    let printed = String::from_utf8_lossy(&built.stdout);
-    assert!(built.status.success(), "{printed}{}", String::from_utf8_lossy(&built.stderr));
-    printed.lines().filter(|line| line.ends_with(".deb")).map(PathBuf::from).collect()
+    Program::start(taken).finish_within(PATIENCE)
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::debian::{Booted, Debian};
+use super::debian::{Booted, Debian, Machine};
 
 /// What stands for a desktop's metapackage: like Debian's gnome-core, it needs PipeWire's sound.
 const CONTROL: &str = "\
@@ -33,13 +33,13 @@ pub(crate) fn install(debian: &Debian) {
 }
 
 /// Whether our settings for its session manager are there: those of version 0.4, and of 0.5.
-fn settings(debian: &Debian) -> [bool; 3] {
+fn settings(machine: &impl Machine) -> [bool; 3] {
     [
         "main.lua.d/51-consort.lua",
         "bluetooth.lua.d/51-consort.lua",
         "wireplumber.conf.d/51-consort.conf",
     ]
-    .map(|file| debian.path("/usr/share/wireplumber").join(file).exists())
+    .map(|file| machine.run(&format!("test -e /usr/share/wireplumber/{file}")).code == Some(0))
 }
 
 /// Our packages have replaced PipeWire's sound, and nothing else of the desktop.
@@ -53,18 +53,18 @@ pub(crate) fn expect_pipewire_without_sound(debian: &Debian) {
 }
 
 /// The way back: PipeWire's sound replaces our packages, and the desktop misses nothing meanwhile.
-pub(crate) fn expect_pipewire_takes_sound_back(debian: &Debian) {
+pub(crate) fn expect_pipewire_takes_sound_back(booted: &Booted) {
     let script = "apt-get install --quiet=2 --yes --no-install-recommends pipewire-audio";
-    debian.run(script).expect_success();
-    assert_eq!(installed(debian), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
-    assert_eq!(settings(debian), [false; 3]);
+    booted.run(script).expect_success();
+    assert_eq!(installed(booted), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
+    assert_eq!(settings(booted), [false; 3]);
 }
 
 /// Those of a desktop's packages that are installed.
-fn installed(debian: &Debian) -> Vec<String> {
+fn installed(machine: &impl Machine) -> Vec<String> {
     let names = "desktop pipewire pipewire-audio pipewire-pulse";
     let script = format!("dpkg-query --show --showformat '${{Status}} ${{Package}}\\n' {names}");
-    let listed = debian.run(&script).stdout;
+    let listed = machine.run(&script).stdout;
     let names = listed.lines().filter_map(|line| line.strip_prefix("install ok installed "));
     names.map(str::to_owned).collect()
 }

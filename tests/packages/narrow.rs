@@ -5,7 +5,7 @@ use std::process::Command;
 
 use harness::not_run;
 
-use super::debian::{Booted, Debian};
+use super::debian::{Booted, Debian, Machine};
 
 const COMPILER: &str = "i686-linux-gnu-gcc";
 

@@ -1,0 +1,67 @@
+//! The packages of this tree, and others that are made of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use super::narrow;
+
+/// The packages that users install, built once for all tests.
+pub(crate) static PACKAGES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let printed = xtask(&["deb"]);
+    let packages = printed.lines().filter(|line| line.ends_with(".deb"));
+    packages.filter(|line| !line.contains("-dev_")).map(PathBuf::from).collect()
+});
+
+/// Those of [`PACKAGES`] for programs of 64 bits.
+pub(crate) fn wide_packages() -> Vec<PathBuf> {
+    PACKAGES.iter().filter(|package| !narrow::is_narrow(package)).cloned().collect()
+}
+
+/// Runs a task of the tree, and returns what it prints.
+fn xtask(arguments: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in the tree");
+    let mut xtask = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    xtask.arg("xtask").args(arguments).current_dir(root);
+    let ran = xtask.output().expect("cargo runs");
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{printed}{}", String::from_utf8_lossy(&ran.stderr));
+    printed
+}
+
+/// Makes packages of others.
+pub(crate) struct Repackaged<'a> {
+    /// The version that they get.
+    pub(crate) version: &'a str,
+}
+
+impl Repackaged<'_> {
+    /// The packages, in `directory`.
+    pub(crate) fn make(&self, packages: &[PathBuf], directory: &Path) -> Vec<PathBuf> {
+        packages.iter().map(|package| self.one(package, directory)).collect()
+    }
+
+    fn one(&self, package: &Path, directory: &Path) -> PathBuf {
+        let name = package.file_name().expect("a file");
+        let (content, made) = (directory.join("content"), directory.join(name));
+        dpkg_deb(&[Path::new("--raw-extract"), package, &content]);
+        let control = content.join("DEBIAN/control");
+        let text = fs::read_to_string(&control).expect("a control file");
+        let built = text.lines().find_map(|line| line.strip_prefix("Version: "));
+        let built = built.expect("a version").to_owned();
+        let text = text
+            .replace(&format!("Version: {built}\n"), &format!("Version: {}\n", self.version))
+            .replace(&format!("(= {built})"), &format!("(= {})", self.version))
+            .replace(&format!("(>= {built})"), &format!("(>= {})", self.version));
+        fs::write(&control, text).expect("written");
+        dpkg_deb(&[Path::new("--build"), Path::new("-Znone"), &content, &made]);
+        fs::remove_dir_all(&content).expect("removed");
+        made
+    }
+}
+
+fn dpkg_deb(arguments: &[&Path]) {
+    let status = Command::new("dpkg-deb").args(arguments).stdout(Stdio::null()).status();
+    assert!(status.expect("dpkg-deb runs").success());
+}

@@ -1,0 +1,53 @@
+//! The packages on the libraries of a later Debian, and beside its WirePlumber.
+
+use std::fs;
+
+use super::built::wide_packages;
+use super::debian::{Booted, Debian, Machine};
+use super::{AUDIO_TOOLS, desktop, install, sounds};
+
+/// The settings of a user who wants sound from PipeWire as well.
+const OVERRIDE: &str = "/etc/wireplumber/wireplumber.conf.d/51-consort.conf";
+
+#[test]
+#[ignore = "minutes: another Debian; cargo test --test packages -- --ignored"]
+fn thoroughly_on_debian_13() {
+    let Some(debian) = Debian::make_of("trixie") else { return };
+    debian.take(&wide_packages());
+    desktop::install(&debian);
+    debian.run(&install(&format!("{AUDIO_TOOLS} jack-example-tools"))).expect_success();
+    desktop::expect_pipewire_without_sound(&debian);
+
+    let Some(booted) = debian.boot() else { return };
+    sounds::expect_first_program_starts_a_server(&debian, &booted);
+    sounds::expect_pulseaudio(&debian, &booted);
+    sounds::expect_alsa(&debian, &booted);
+    expect_session_manager_without_cards(&debian, &booted);
+    booted.power_off();
+}
+
+/// WirePlumber 0.5 looks for cameras alone, unless the user says otherwise.
+fn expect_session_manager_without_cards(debian: &Debian, booted: &Booted) {
+    let version = booted.user("wireplumber --version").expect_success().stdout;
+    assert!(version.contains("libwireplumber 0.5."), "{version}");
+    booted.user("systemctl --user stop wireplumber").expect_success();
+    assert_eq!(monitors(booted), ["libcamera", "v4l2"]);
+    let file = debian.path(OVERRIDE);
+    fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    fs::write(file, "").expect("written");
+    let all = ["alsa", "alsa-midi", "bluez", "bluez-midi", "libcamera", "v4l2"];
+    assert_eq!(monitors(booted), all);
+}
+
+/// The monitors of devices that a session manager loads when it starts.
+fn monitors(booted: &Booted) -> Vec<String> {
+    let printed = booted.user("WIREPLUMBER_DEBUG=3 timeout 5 wireplumber 2>&1; pw-cli info 0");
+    let printed = printed.expect_success().stdout;
+    let scripts =
+        printed.lines().filter_map(|line| line.split_once("enabling plugin 'script:monitors/"));
+    let names = scripts.filter_map(|(_, script)| script.split(['/', '.']).next());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
