@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+use tempfile::TempDir;
+
 use super::narrow;
 
 /// The packages that users install, built once for all tests.
 pub(crate) static PACKAGES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    let printed = xtask(&["deb"]);
+    let printed = xtask(&["deb"], &[]);
     let packages = printed.lines().filter(|line| line.ends_with(".deb"));
     packages.filter(|line| !line.contains("-dev_")).map(PathBuf::from).collect()
 });
@@ -20,20 +22,32 @@ pub(crate) fn wide_packages() -> Vec<PathBuf> {
 }
 
 /// Runs a task of the tree, and returns what it prints.
-fn xtask(arguments: &[&str]) -> String {
+fn xtask(arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in the tree");
     let mut xtask = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    xtask.arg("xtask").args(arguments).current_dir(root);
+    xtask.arg("xtask").args(arguments).envs(environment.iter().copied()).current_dir(root);
     let ran = xtask.output().expect("cargo runs");
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{printed}{}", String::from_utf8_lossy(&ran.stderr));
     printed
 }
 
+/// What is installed of this tree with another version of the layouts of shared memory: see
+/// `LAYOUT_VERSION`.
+pub(crate) fn tree_of_another_layout() -> TempDir {
+    let tree = TempDir::with_prefix("consort-other-layout-").expect("a temporary directory");
+    let prefix = tree.path().to_str().expect("text");
+    let flags = [("RUSTFLAGS", "--cfg consort_other_layout")];
+    xtask(&["install", "--prefix", prefix], &flags);
+    tree
+}
+
 /// Makes packages of others.
 pub(crate) struct Repackaged<'a> {
     /// The version that they get.
     pub(crate) version: &'a str,
+    /// An installed tree whose program and libraries they have instead of their own.
+    pub(crate) tree: Option<&'a Path>,
 }
 
 impl Repackaged<'_> {
@@ -55,6 +69,9 @@ impl Repackaged<'_> {
             .replace(&format!("(= {built})"), &format!("(= {})", self.version))
             .replace(&format!("(>= {built})"), &format!("(>= {})", self.version));
         fs::write(&control, text).expect("written");
+        if let Some(tree) = self.tree {
+            replace_programs(&content, tree);
+        }
         dpkg_deb(&[Path::new("--build"), Path::new("-Znone"), &content, &made]);
         fs::remove_dir_all(&content).expect("removed");
         made
@@ -64,4 +81,18 @@ impl Repackaged<'_> {
 fn dpkg_deb(arguments: &[&Path]) {
     let status = Command::new("dpkg-deb").args(arguments).stdout(Stdio::null()).status();
     assert!(status.expect("dpkg-deb runs").success());
+}
+
+/// Takes the program and the libraries of 64 bits that a package has from an installed tree.
+fn replace_programs(content: &Path, tree: &Path) {
+    let libraries = ["libjack.so.0", "libjackserver.so.0", "libjacknet.so.0"];
+    let libraries = libraries
+        .map(|name| (format!("usr/lib/x86_64-linux-gnu/consort/{name}"), format!("lib/{name}")));
+    let program = ("usr/bin/consort".to_owned(), "bin/consort".to_owned());
+    for (packaged, installed) in libraries.into_iter().chain([program]) {
+        let packaged = content.join(packaged);
+        if packaged.exists() {
+            fs::copy(tree.join(installed), packaged).expect("copied");
+        }
+    }
 }

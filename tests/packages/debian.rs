@@ -20,7 +20,7 @@ const USER: &str = "musician";
 const PACKAGES: &str = "/opt/packages";
 
 /// How long one step may take, with what it downloads.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A machine in which root runs a shell's commands: a directory, or one that has booted.
 pub(crate) trait Machine {
