@@ -5,6 +5,7 @@
 mod built;
 mod debian;
 mod desktop;
+mod desktop_programs;
 mod later_debian;
 mod narrow;
 mod removal;
