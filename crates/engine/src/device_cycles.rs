@@ -2,6 +2,7 @@
 //! at a time. No program of the graph takes part in them.
 
 use device::{Capture, Channels, Wake};
+use mix::GraphCycles;
 use rt::park::Park;
 use rt::stream::Gains;
 use sys::futex::Futex;
@@ -82,7 +83,9 @@ impl StreamPart {
                 captured.copy(memory.captured.get(channel), into);
             });
         } else {
-            device.begin_graph(now_ns, card, captured.quantum.into());
+            // What a cycle plays comes when the next one is due.
+            let frames = captured.quantum.into();
+            device.begin_graph(now_ns, card, GraphCycles { frames, output_after: frames });
             self.quantum = Some(captured.quantum);
         }
         self.give_back_closed(host);
