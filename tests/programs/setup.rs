@@ -73,7 +73,7 @@ fn a_setup_is_undone_byte_for_byte() {
         let studio = "OPTIONS=\"--driver timer --quantum 128 --suspend 0\"";
         assert_eq!(options(&home.service()), studio);
         home.setup(&["--yes"]).expect_success();
-        assert_eq!(options(&home.service()), "OPTIONS=\"--driver auto\"");
+        assert_eq!(options(&home.service()), "OPTIONS=\"--driver auto --stream-card all\"");
         home.setup(&["--undo"]).expect_success();
         assert_eq!(home.content(), before);
         let again = home.setup(&["--undo"]).expect_success().stdout;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// What the machine is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Purpose {
-    /// Players, browsers, calls: cycles of 1024 frames when a program of JACK runs, and a card that
-    /// is closed when nothing plays
+    /// Players, browsers, calls: cycles of 1024 frames when a program of JACK runs, cards that are
+    /// closed when nothing plays, and each that is plugged in to be chosen for any program
     Desktop,
     /// Instruments and recording: cycles of 128 frames, and a card that stays open
     Studio,
@@ -66,9 +66,10 @@ fn service(card: &CardChoice, purpose: Purpose) -> String {
         CardChoice::None => "--driver timer".into(),
         CardChoice::Device(device) => format!("--driver alsa --device {device}"),
     };
-    let more = match purpose {
-        Purpose::Desktop => "",
-        Purpose::Studio => " --quantum 128 --suspend 0",
+    let more = match (purpose, card) {
+        (Purpose::Desktop, CardChoice::None) => "",
+        (Purpose::Desktop, _) => " --stream-card all",
+        (Purpose::Studio, _) => " --quantum 128 --suspend 0",
     };
     format!(
         "# Options of 'consort run'. Written by 'consort setup', undone by 'consort setup --undo'.\n\
@@ -91,9 +92,13 @@ mod tests {
     fn answers_become_options_of_the_server() {
         let usb = || CardChoice::Device("hw:CARD=USB,DEV=0".into());
         for (card, purpose, expected) in [
-            (CardChoice::Auto, Purpose::Desktop, "OPTIONS=\"--driver auto\""),
+            (CardChoice::Auto, Purpose::Desktop, "OPTIONS=\"--driver auto --stream-card all\""),
             (CardChoice::None, Purpose::Desktop, "OPTIONS=\"--driver timer\""),
-            (usb(), Purpose::Desktop, "OPTIONS=\"--driver alsa --device hw:CARD=USB,DEV=0\""),
+            (
+                usb(),
+                Purpose::Desktop,
+                "OPTIONS=\"--driver alsa --device hw:CARD=USB,DEV=0 --stream-card all\"",
+            ),
             (
                 usb(),
                 Purpose::Studio,
