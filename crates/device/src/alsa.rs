@@ -361,21 +361,29 @@ impl Driver for AlsaDriver {
         if self.can_play_streams { Some(self) } else { None }
     }
 
-    fn play_streams(&mut self, on: bool) {
-        if self.plays_streams == on {
+    fn begin_streams(&mut self, graph_is_heard: bool) {
+        if self.plays_streams {
             return;
         }
         let due_ns = self.next_due_ns();
-        self.plays_streams = on;
-        let need = self.need();
-        match (&mut self.device, &mut self.recovery) {
-            (Some(device), _) if on && device.can_begin_streams() => {
+        self.plays_streams = true;
+        match &mut self.device {
+            Some(device) if device.can_begin_streams(graph_is_heard) => {
                 device.begin_streams(self.frames);
             }
-            (Some(_), _) if on => self.change(due_ns),
-            (Some(device), _) => self.frames = device.end_streams().unwrap_or(self.frames),
-            (None, Some(recovery)) => recovery.expect(self.quantum, need),
-            (None, None) => {}
+            Some(_) => self.change(due_ns),
+            None => self.expect_device(),
+        }
+    }
+
+    fn end_streams(&mut self) {
+        if !self.plays_streams {
+            return;
+        }
+        self.plays_streams = false;
+        match &mut self.device {
+            Some(device) => self.frames = device.end_streams().unwrap_or(self.frames),
+            None => self.expect_device(),
         }
     }
 

@@ -160,9 +160,13 @@ pub trait Driver: Send {
         None
     }
 
-    /// The loop of streams begins to play on the card, or has ended; then [`write`](Self::write)
-    /// gets the playback of the cycles again. Thread: cycle.
-    fn play_streams(&mut self, _on: bool) {}
+    /// The loop of streams begins to play on the card. If the graph is heard, what it plays is not
+    /// interrupted for that. Thread: cycle.
+    fn begin_streams(&mut self, _graph_is_heard: bool) {}
+
+    /// The loop of streams has ended: [`write`](Self::write) gets the playback of the cycles again.
+    /// Thread: cycle.
+    fn end_streams(&mut self) {}
 
     /// Pauses: cycles continue without the driver, or none are run. Until `resume`, only
     /// `set_quantum` and `rest` are called; or the driver is handed back to be stopped. Thread:

@@ -47,7 +47,12 @@ impl StreamHost for Host {
     }
 
     fn play_streams(&mut self, on: bool) {
-        self.driver.play_streams(on);
+        if on {
+            // Its cycles are those of programs that record it.
+            self.driver.begin_streams(true);
+        } else {
+            self.driver.end_streams();
+        }
     }
 
     fn call_control(&self) {

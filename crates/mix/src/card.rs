@@ -67,6 +67,10 @@ pub trait Card {
     /// Starts playing what was written.
     fn start(&mut self, now_ns: u64);
 
+    /// Nothing follows what was written: what the hardware reads after that is to be silent until
+    /// the card is stopped.
+    fn end_in_silence(&mut self) {}
+
     /// Stops after everything that was written has been played.
     fn stop(&mut self);
 

@@ -260,6 +260,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             card.stop();
             self.is_started = false;
         }
+        if self.is_started && !self.plays() {
+            card.end_in_silence();
+        }
         self.wake_ns = self.next_wake_ns(now_ns, position, lead, card);
         self.publish(position, depth.saturating_sub(lead));
         self.wake_ns

@@ -348,3 +348,23 @@ fn a_player_that_came_beside_a_program_of_the_graph_goes_on_without_it() {
     let runs = left.split(|sample| *sample == 0.0).filter(|run| !run.is_empty());
     assert_eq!(runs.count(), 2, "once for each program");
 }
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn what_came_beside_a_program_of_the_graph_ends_with_its_last_frame() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let source = server.probe(&["source", "first"]);
+    server.consort(&["connect", "first:out", "system:playback_1"]).expect_success();
+    let recording = far::record(&server, 10);
+    let played = on_the_right(4 * RATE);
+    let player = play(&server, &played);
+    server.await_cycles(200);
+    source.terminate();
+    player.finish().expect_success();
+    let [_, right] = recording.finish();
+    let (begin, same) = heard(&played.channels[1], &right);
+    assert_eq!(same, 4 * RATE, "each frame");
+    let rest = &right[begin + same..];
+    let more = rest.iter().filter(|sample| **sample != 0.0).count();
+    assert!(!rest.is_empty() && more == 0, "and then silence: {more} frames are not");
+}

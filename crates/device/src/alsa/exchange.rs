@@ -64,6 +64,14 @@ impl AlsaDriver {
         if self.plays_streams { Need::Streams } else { Need::Cycles }
     }
 
+    /// Says what the device is to be that comes back. Thread: cycle.
+    pub(super) fn expect_device(&mut self) {
+        let need = self.need();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.expect(self.quantum, need);
+        }
+    }
+
     /// Passes the device to the recovery thread if another program is to have its card. Thread:
     /// cycle.
     pub(super) fn yield_card(&mut self) {

@@ -106,6 +106,12 @@ impl Card for AlsaDriver {
         self.start_streams();
     }
 
+    fn end_in_silence(&mut self) {
+        if let Some(device) = self.streaming() {
+            device.silence_after_streams();
+        }
+    }
+
     fn stop(&mut self) {
         let stopped = self.streaming().map_or(Ok(()), Device::stop_streams);
         if stopped.is_err() {

@@ -17,15 +17,18 @@ const LEAST_SAFETY_NS: u64 = 1_330_000;
 /// By how much a position may move at once that was not measured, ns: that of a card without
 /// hardware, on a kernel with the slowest ticks.
 const UNMEASURED_STEP_NS: u64 = 10_000_000;
+/// What follows the last frames of streams: 85 ms at 48 kHz, by which a device may be stopped late.
+static SILENCE: [f32; 4096] = [0.0; 4096];
 /// For how long the steps of a position are measured, and how often it is asked, ns.
 const MEASURED_NS: u64 = 30_000_000;
 const MEASURED_EACH_NS: u64 = 250_000;
 
 impl Device {
-    /// Returns whether the device is to play streams as it is: it is configured for them, or runs
-    /// the graph's cycles, which are not to be interrupted.
-    pub(super) fn can_begin_streams(&self) -> bool {
-        self.clock.is_some() || (self.need == Need::Streams && !self.is_interim)
+    /// Returns whether the device is to play streams as it is: it is configured for them, or plays
+    /// cycles of a graph that is heard, which are not to be interrupted.
+    pub(super) fn can_begin_streams(&self, graph_is_heard: bool) -> bool {
+        let is_for_streams = self.need == Need::Streams && !self.is_interim;
+        is_for_streams || (graph_is_heard && self.clock.is_some())
     }
 
     /// From now on the device plays streams, from device frame `first` on. What it plays already is
@@ -232,6 +235,22 @@ impl Device {
         streams.add(frames);
         self.has_written = true;
         Ok(())
+    }
+
+    /// Silences what lies behind the frames that were written, where there are older ones: the
+    /// position is known to some frames only, so that the device is stopped somewhat later. For a
+    /// device that has a fault, it does nothing.
+    pub(super) fn silence_after_streams(&mut self) {
+        let (Some(playback), Some(streams)) = (&mut self.playback, &self.streams) else { return };
+        let (buffer_frames, channels) =
+            playback.setup().map_or((0, 0), |setup| (setup.buffer_frames, setup.channels));
+        let room = u64::from(buffer_frames).saturating_sub(streams.queued());
+        let frames = room.min(SILENCE.len() as u64) as u32;
+        if let Ok(mut block) = playback.write(frames) {
+            // Not passed to the device, so not counted as what it has of silence: it reads them
+            // only if it is stopped late.
+            (0..channels).for_each(|channel| block.encode(channel, &SILENCE));
+        }
     }
 
     /// Returns how many frames after its position the loop of streams leaves alone. A device that

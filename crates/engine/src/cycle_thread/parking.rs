@@ -75,7 +75,7 @@ impl CycleThread {
         }
     }
 
-    fn needs_cycles(&self, plan: &Plan) -> bool {
+    pub(super) fn needs_cycles(&self, plan: &Plan) -> bool {
         plan.needs_cycles || plan.freewheels || plan.driver_swap.is_some()
     }
 

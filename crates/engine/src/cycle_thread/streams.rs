@@ -18,6 +18,8 @@ use crate::stream_part::{StreamDevice, StreamHost, StreamPart};
 struct DriverHost<'a> {
     driver: &'a mut dyn Driver,
     shared: &'a CycleShared,
+    /// Programs of the graph run in the cycles.
+    graph_is_heard: bool,
 }
 
 impl StreamHost for DriverHost<'_> {
@@ -26,7 +28,11 @@ impl StreamHost for DriverHost<'_> {
     }
 
     fn play_streams(&mut self, on: bool) {
-        self.driver.play_streams(on);
+        if on {
+            self.driver.begin_streams(self.graph_is_heard);
+        } else {
+            self.driver.end_streams();
+        }
     }
 
     fn call_control(&self) {
@@ -36,7 +42,9 @@ impl StreamHost for DriverHost<'_> {
 
 impl CycleThread {
     fn with_streams(&mut self) -> (&mut StreamPart, DriverHost<'_>) {
-        (&mut self.streams, DriverHost { driver: &mut *self.driver, shared: &self.shared })
+        let graph_is_heard = self.needs_cycles(&*self.plan);
+        let host = DriverHost { driver: &mut *self.driver, shared: &self.shared, graph_is_heard };
+        (&mut self.streams, host)
     }
 
     /// Takes what the control thread wants of the streams. Thread: cycle.
