@@ -1,4 +1,4 @@
-//! Descriptors that cost whoever examines or closes them: only threads that nobody waits for pay.
+//! Descriptors that are costly to examine or to close: only threads that nobody waits for pay.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
