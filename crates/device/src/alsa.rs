@@ -44,6 +44,7 @@ use device::Device;
 use dither::Ditherer;
 use hardware_monitoring::{HardwareMonitoring, RequestedInputs};
 use recipe::Recipe;
+pub use recovery::watch_cards;
 use recovery::{DeviceRecovery, Kept};
 pub use recovery::{RestCall, WhyAway};
 

@@ -13,7 +13,9 @@ mod monitored;
 mod reservation;
 mod timer;
 
-pub use self::alsa::{AlsaDriver, RestCall, WhyAway, has_card, heard_cards, may_share};
+pub use self::alsa::{
+    AlsaDriver, RestCall, WhyAway, has_card, heard_cards, may_share, watch_cards,
+};
 pub use self::driver::{Capture, Channels, DeviceLatency, Driver, Pacing, Playback, Wake};
 pub(crate) use self::driver::{silence, touched};
 pub use self::file::{FileDriver, FileDriverError, FileOptions, is_same_file};

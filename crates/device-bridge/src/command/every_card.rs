@@ -2,19 +2,15 @@
 //! or when it is plugged in.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use client::Observer;
 use client::stream::DeviceWatch;
-use sys::directory::DirectoryWatch;
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
 use super::of_server;
 use super::serve::Options;
 
-/// Where the kernel's devices come and go with their cards.
-const NODES_DIRECTORY: &str = "/dev/snd";
 /// How long after that a card is looked at, ns: its owner is set after it has come.
 const SETTLING_NS: u64 = 500_000_000;
 
@@ -40,7 +36,7 @@ impl EveryCard {
 
     /// Adds cards until the server ends, or this process is asked to.
     pub(super) fn serve(mut self, signals: &TerminationSignals) -> anyhow::Result<()> {
-        let nodes = DirectoryWatch::new(Path::new(NODES_DIRECTORY)).ok();
+        let nodes = device::watch_cards();
         let (poller, mut events) = (Poller::new()?, Vec::new());
         poller.add(signals, SIGNALS, Interest::Readable)?;
         poller.add(&self.watch, SERVER, Interest::Readable)?;

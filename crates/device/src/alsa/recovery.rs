@@ -43,8 +43,12 @@ const MONITORING: u64 = 1;
 const CLAIMS: u64 = 2;
 const NODES: u64 = 3;
 
-/// Where the kernel's devices come and go with their cards.
-const NODES_DIRECTORY: &str = "/dev/snd";
+/// Returns what says when a card may have come or gone; `None` where the kernel's devices have no
+/// directory, or no watch is left.
+#[must_use]
+pub fn watch_cards() -> Option<DirectoryWatch> {
+    DirectoryWatch::new(Path::new("/dev/snd")).ok()
+}
 
 /// What the recovery thread keeps for a device.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ impl DeviceRecovery {
         }
         kept.claims.watch(&poller, CLAIMS)?;
         // Without it, a card that was pulled out is noticed when it is used.
-        let nodes = DirectoryWatch::new(Path::new(NODES_DIRECTORY)).ok();
+        let nodes = watch_cards();
         if let Some(nodes) = &nodes {
             poller.add(nodes, NODES, Interest::Readable)?;
         }
