@@ -330,19 +330,18 @@ const MOST_LOST: u64 = 1;
 /// it: they lose nothing that neither the machine took nor a server without `bad` loses, the server
 /// answers, and it keeps no descriptor.
 pub fn with_bystanders(start: impl Fn() -> Server, mut bad: impl FnMut(&mut Server)) {
-    let quiet = |server: &mut Server| {
-        let quantum = u64::from(quantum_of(server));
-        await_cycles(server, QUIET_SECONDS * RATE_HZ / quantum);
+    let quiet = |server: &mut Server, length: Duration| {
+        let periods = length.as_secs_f64() * f64::from(RATE_HZ) / f64::from(quantum_of(server));
+        await_cycles(server, periods as u64);
     };
     judged(
         "next to a bad program",
         || beside_bystanders(&mut start(), &mut bad),
-        || beside_bystanders(&mut start(), quiet),
+        |length| beside_bystanders(&mut start(), |server| quiet(server, length)),
     );
 }
 
-const QUIET_SECONDS: u64 = 2;
-const RATE_HZ: u64 = 48_000;
+const RATE_HZ: u32 = 48_000;
 
 /// Runs `bad` as [`with_bystanders`]; with `CONSORT_ALL_MODES`, in all modes in which faults are
 /// tried.

@@ -1,6 +1,7 @@
 //! A graph with a victim in its middle, and checkers that count what each part of it lost.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use harness::{Heard, Judge, Program, Server, not_run};
 use rustix::process::Signal;
@@ -117,15 +118,18 @@ pub(crate) fn judged(mode: &[&str], fault: impl FnMut() -> Result<(), String>) {
     if Judge::of_cycles(quantum(mode)).is_none() {
         return not_run("no real-time priority here, so a loss cannot be told from a busy machine");
     }
-    harness::judged(&format!("{mode:?}"), fault, || expect_quiet_to_lose_nothing(mode));
+    harness::judged(&format!("{mode:?}"), fault, |length| {
+        expect_quiet_to_lose_nothing(mode, length)
+    });
 }
 
-const QUIET_SECONDS: u64 = 2;
+const RATE_HZ: u32 = 48_000;
 
-/// Runs a scenario without its fault.
-fn expect_quiet_to_lose_nothing(mode: &[&str]) -> Result<(), String> {
+/// Runs a scenario without its fault for a time.
+fn expect_quiet_to_lose_nothing(mode: &[&str], length: Duration) -> Result<(), String> {
     let scenario = Scenario::new(mode, "none");
-    scenario.await_cycles(QUIET_SECONDS * 48_000 / u64::from(quantum(mode)));
+    let periods = length.as_secs_f64() * f64::from(RATE_HZ) / f64::from(quantum(mode));
+    scenario.await_cycles(periods as u64);
     let most_lost = scenario.most_lost;
     let fed = scenario.expect_bystander_undisturbed("quiet")?.fed;
     fed.expect("quiet", most_lost)

@@ -109,6 +109,21 @@ impl Program {
         });
     }
 
+    /// A line for each of its threads: its name, its state, and the system call that it is in
+    /// (`proc_pid_syscall(5)`).
+    fn threads(&self) -> String {
+        let directory = format!("/proc/{}/task", self.id());
+        let threads = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let described = threads.map(|thread| {
+            let read = |name| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let (stat, call) = (read("stat"), read("syscall"));
+            // "number (name) state parent …"
+            let (name, rest) = stat.rsplit_once(") ").unwrap_or_default();
+            format!("\n{name}) {} in {}", rest.split(' ').next().unwrap_or_default(), call.trim())
+        });
+        described.collect()
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -139,7 +154,8 @@ impl Program {
             }
             if Instant::now() > end {
                 self.take_output();
-                panic!("{} does not end: {}{}", self.name, self.printed, self.complained);
+                let threads = self.threads();
+                panic!("{} does not end: {}{}{threads}", self.name, self.printed, self.complained);
             }
             std::thread::sleep(Duration::from_millis(5));
         };

@@ -84,6 +84,21 @@ impl Desktop {
         self.run("pactl", arguments, &[])
     }
 
+    /// Starts a measurement of a minute; returns when its streams are there.
+    fn start_to_measure(&self) -> Program {
+        let mut command = command_in(self.directory.path(), &binary("consort"));
+        command
+            .args(["latency", "pulse", "--seconds", "60"])
+            .env_remove("LD_LIBRARY_PATH")
+            .env_remove("PULSE_SERVER");
+        let measuring = Program::start(command);
+        eventually("the streams are there", || {
+            let inputs = self.pactl(&["list", "sink-inputs"]).stdout;
+            inputs.contains("application.name = \"consort latency\"").then_some(())
+        });
+        measuring
+    }
+
     /// Returns what `consort latency` measures, which a busy machine may prevent.
     fn measure(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Value {
         let patient = ["--seconds", "2", "--longest", "8000", "--json"];
@@ -123,20 +138,22 @@ fn pulseaudio_is_measured_through_each_of_its_interfaces() {
         &desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pulseaudio")]),
         "SDL 2",
     );
-    let mut command = command_in(desktop.directory.path(), &binary("consort"));
-    command
-        .args(["latency", "pulse", "--seconds", "60"])
-        .env_remove("LD_LIBRARY_PATH")
-        .env_remove("PULSE_SERVER");
-    let measuring = Program::start(command);
-    eventually("the streams are there", || {
-        desktop.pactl(&["list", "short", "sink-inputs"]).stdout.contains("float32le").then_some(())
-    });
+    let measuring = desktop.start_to_measure();
     desktop.program.signal(Signal::KILL);
     eventually("the server has ended", || (!desktop.program.is_running()).then_some(()));
     let finished = measuring.finish();
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
     assert!(finished.stderr.contains("failed: Connection terminated"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_measurement_ends_although_pulseaudio_hangs() {
+    let desktop = Desktop::pulseaudio();
+    let measuring = desktop.start_to_measure();
+    desktop.program.signal(Signal::STOP);
+    let finished = measuring.finish();
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.contains("the system has stopped after "), "{}", finished.stderr);
 }
 
 #[test]

@@ -41,8 +41,8 @@ drawing="gnuplot-nox tmux"
 # Makes networks for tests that send to groups, and tells machines in them of each other.
 network="iproute2 avahi-daemon pulseaudio-module-zeroconf"
 
-# Counts the instructions of a cycle.
-counting="valgrind"
+# Counts the instructions of a cycle, and what the page cache has of a file.
+counting="valgrind util-linux-extra"
 
 # Shows the server's page, driven by its own driver; plays and records by itself.
 browser="chromium chromium-driver firefox-esr"

@@ -8,6 +8,7 @@ use crate::times::Times;
 
 mod beside;
 mod failures;
+mod page_cache;
 mod programs;
 
 use programs::TestProgram;
@@ -108,6 +109,9 @@ fn tests(programs: &[TestProgram], arguments: &[String], times: &mut Times) -> R
     runs.run(units.into_iter(), 2, &environment, "")?;
     // First of the suites: what is built beside the others fills the page cache, and a kernel that
     // reclaims it takes its time from everybody.
+    runs.times.step("drop the build from the page cache", || {
+        page_cache::drop_files_below(&crate::command::root().join("target"));
+    });
     runs.run(timed.into_iter(), 2, &environment, "")?;
     if arguments.is_empty() {
         let wrapping = [("CONSORT_COUNTERS_NEAR_END", "2")];

@@ -63,10 +63,8 @@ impl Subject for Alsa {
     ) -> anyhow::Result<Recorded> {
         let this = Self { period: frames.unwrap_or(self.period), ..self.clone() };
         let (mut sender, recorder) = ProbeSender::new(&plan(self.rate));
-        let system = systems::in_thread(self.realtime_priority, |scheduling| {
-            this.run_streams(scheduling, &mut sender)
-        })?;
-        Ok((system, recorder.wait(|| true)?))
+        let measure = move |scheduling| this.run_streams(scheduling, &mut sender);
+        systems::recorded_in_thread(self.realtime_priority, recorder, measure)
     }
 }
 

@@ -34,9 +34,9 @@ impl Subject for Memory {
     ) -> anyhow::Result<Recorded> {
         let buffers = Buffers { buffer: self.buffer, buffers: 1, rate: self.rate }.of(frames);
         let (mut sender, recorder) = ProbeSender::new(&plan(self.rate));
-        let (scheduling, late) = systems::in_thread(self.realtime_priority, |scheduling| {
-            Ok((scheduling, run_streams(buffers, &mut sender)))
-        })?;
+        let measure = move |scheduling| Ok((scheduling, run_streams(buffers, &mut sender)));
+        let ((scheduling, late), channels) =
+            systems::recorded_in_thread(self.realtime_priority, recorder, measure)?;
         let system = System {
             interface: "none: loop in memory".into(),
             device: "clock".into(),
@@ -48,7 +48,7 @@ impl Subject for Memory {
             stated_frames: Some(buffers.buffer),
             xruns: Some(late),
         };
-        Ok((system, recorder.wait(|| true)?))
+        Ok((system, channels))
     }
 }
 

@@ -146,6 +146,8 @@ impl ProbeRecorder {
         let mut channels = [Vec::with_capacity(self.frames), Vec::with_capacity(self.frames)];
         let mut moved = Instant::now();
         while channels[0].len() < self.frames {
+            // Before the frames are taken: what has ended after them has recorded all.
+            let was_running = is_running();
             let before = channels[0].len();
             while let Ok(frame) = self.recorded.pop() {
                 channels.iter_mut().zip(frame).for_each(|(channel, sample)| channel.push(sample));
@@ -155,7 +157,7 @@ impl ProbeRecorder {
                 moved = Instant::now();
             }
             ensure!(
-                is_running() || recorded == self.frames,
+                was_running || recorded == self.frames,
                 "the system disappeared after {recorded} frames"
             );
             if moved.elapsed() > STALLED {

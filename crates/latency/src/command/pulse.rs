@@ -46,18 +46,21 @@ impl Subject for Pulse {
         let buffers = self.buffers.of(frames);
         let address = address(|name| std::env::var(name).ok());
         let (mut sender, recorder) = ProbeSender::new(&plan(buffers.rate));
-        let scheduling = systems::in_thread(self.realtime_priority, |scheduling| {
+        let (this, server) = (self.clone(), address.clone());
+        let measure = move |scheduling| {
             let mut pair = PulsePair::open(&PulseSettings {
-                server: &address,
-                sink: self.sink.as_deref(),
-                source: Some(&self.source),
+                server: &server,
+                sink: this.sink.as_deref(),
+                source: Some(&this.source),
                 sample_rate_hz: buffers.rate,
                 frames: buffers.buffer,
                 fragments: buffers.buffers,
             })?;
             pair::run_streams(&mut pair, buffers, &mut sender)?;
             Ok(scheduling)
-        })?;
+        };
+        let (scheduling, channels) =
+            systems::recorded_in_thread(self.realtime_priority, recorder, measure)?;
         let system = System {
             interface: format!("PulseAudio's library, {}", server_name(&address)),
             device: format!(
@@ -73,7 +76,7 @@ impl Subject for Pulse {
             stated_frames: None,
             xruns: None,
         };
-        Ok((system, recorder.wait(|| true)?))
+        Ok((system, channels))
     }
 }
 

@@ -46,16 +46,19 @@ impl Subject for Sdl {
     ) -> anyhow::Result<Recorded> {
         let buffers = self.buffers.of(frames);
         let (mut sender, recorder) = ProbeSender::new(&plan(buffers.rate));
-        let (interface, scheduling) = systems::in_thread(self.realtime_priority, |scheduling| {
+        let this = self.clone();
+        let measure = move |scheduling| {
             let mut pair = SdlPair::open(&SdlSettings {
-                playback: self.playback.as_deref(),
-                capture: self.capture.as_deref(),
+                playback: this.playback.as_deref(),
+                capture: this.capture.as_deref(),
                 sample_rate_hz: buffers.rate,
                 frames: u16::try_from(buffers.buffer)?,
             })?;
             pair::run_streams(&mut pair, buffers, &mut sender)?;
             Ok((format!("SDL {}, {}", pair.version(), pair.driver()), scheduling))
-        })?;
+        };
+        let ((interface, scheduling), channels) =
+            systems::recorded_in_thread(self.realtime_priority, recorder, measure)?;
         let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "default".into());
         let system = System {
             interface,
@@ -68,6 +71,6 @@ impl Subject for Sdl {
             stated_frames: None,
             xruns: None,
         };
-        Ok((system, recorder.wait(|| true)?))
+        Ok((system, channels))
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use client::{Client, Control, CycleScope, Notifications, Observer, OpenOptions};
 use sys::thread::Scheduling;
 
-use super::probe::ProbeSender;
+use super::probe::{ProbeRecorder, ProbeSender};
 use super::subject::{Planner, Recorded};
 
 /// A system as a row of the paper's tables describes it.
@@ -223,13 +223,18 @@ pub(crate) fn kernel() -> String {
 }
 
 /// Runs `task` in a thread of its own, with `SCHED_FIFO` if that is permitted and `priority` is not
-/// 0, and passes it a description of its scheduling. The calling thread, and programs that it
-/// starts, are not affected.
-pub(crate) fn in_thread<T: Send>(
+/// 0, and passes it a description of its scheduling, while `recorder` takes what it records. The
+/// calling thread, and programs that it starts, are not affected.
+///
+/// # Errors
+/// The task's, or that the system has stopped: the thread is left in a library's call that does not
+/// return.
+pub(crate) fn recorded_in_thread<T: Send + 'static>(
     priority: u32,
-    task: impl FnOnce(String) -> anyhow::Result<T> + Send,
-) -> anyhow::Result<T> {
-    let realtime = || {
+    recorder: ProbeRecorder,
+    task: impl FnOnce(String) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<(T, [Vec<f32>; 2])> {
+    let realtime = move || {
         if priority > 0
             && let Err(error) = sys::thread::set_fifo(0, priority)
         {
@@ -237,11 +242,15 @@ pub(crate) fn in_thread<T: Send>(
         }
         task(scheduling(0))
     };
-    std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().name("latency".into()).spawn_scoped(scope, realtime)?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    let thread = std::thread::Builder::new().name("latency".into()).spawn(realtime)?;
+    let recorded = recorder.wait(|| !thread.is_finished());
+    if !thread.is_finished()
+        && let Err(stopped) = recorded
+    {
+        return Err(stopped);
+    }
+    let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok((done, recorded?))
 }
 
 pub(crate) fn scheduling(thread: u32) -> String {
