@@ -120,7 +120,7 @@ fn expect_a_player_unharmed() -> Result<(), String> {
         command.env("CONSORT_RECORD_NULL_DEVICE", recorded);
     });
     let numbers = |step: usize| {
-        let all = (0..60 * RATE_HZ as usize).map(move |frame| 1 + frame * step % 30_011);
+        let all = (0..120 * RATE_HZ as usize).map(move |frame| 1 + frame * step % 30_011);
         all.map(|number| number as f32 / 32_768.0).collect::<Vec<f32>>()
     };
     let sound = Sound::of(RATE_HZ, &[numbers(7), numbers(5)]);

@@ -143,9 +143,9 @@ fn what_is_written_after_a_flush_is_heard_next() {
     });
 }
 
-#[test]
-fn a_drained_end_is_exact_and_a_stream_goes_on_after_it() {
-    let sound = ramps(SECOND);
+/// Plays two halves of a sound, and drains after each. A drain that comes when the first half is
+/// heard is too late: it has run dry then.
+fn expect_exact_ends(sound: &Sound) -> Result<(), String> {
     let half = |from: usize| {
         let channels: Vec<Vec<f32>> =
             sound.channels.iter().map(|all| all[from..from + SECOND / 2].to_vec()).collect();
@@ -154,18 +154,31 @@ fn a_drained_end_is_exact_and_a_stream_goes_on_after_it() {
     let mut player = Player::start(&half(0));
     player.stream.drain().expect("drained");
     let end = SECOND as u64 / 2;
+    if player.stream.heard(now_ns()) > end / 2 {
+        return Err("the machine is busy: half of it was heard before it was drained".to_owned());
+    }
     eventually("it has drained", || player.stream.has_drained(now_ns()).then_some(()));
     assert_eq!(player.stream.heard(now_ns()), end);
     assert_eq!(player.stream.underruns(), 0);
     player.write(&half(SECOND / 2));
     player.stream.drain().expect("drained");
     eventually("it has drained", || player.stream.has_drained(now_ns()).then_some(()));
+    player.check_in_time()?;
     let recorded = player.recorded();
     for (channel, played) in recorded.channels.iter().zip(&sound.channels) {
         let parts: Vec<&[f32]> =
             channel.split(|sample| *sample == 0.0).filter(|part| !part.is_empty()).collect();
-        assert_eq!(parts, [&played[..SECOND / 2], &played[SECOND / 2..]]);
+        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        assert_eq!(lengths, [SECOND / 2; 2]);
+        assert!(parts.concat() == *played, "other samples were heard");
     }
+    Ok(())
+}
+
+#[test]
+fn a_drained_end_is_exact_and_a_stream_goes_on_after_it() {
+    let sound = ramps(SECOND);
+    in_three_attempts(|| expect_exact_ends(&sound));
 }
 
 #[test]
