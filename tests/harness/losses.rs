@@ -52,8 +52,9 @@ const MOST_ATTEMPTS: u32 = 6;
 const MOST_FAILURES: usize = 3;
 
 /// Tries a fault until nothing was lost to it once, or something three times although a quiet
-/// server beside it lost nothing, in a run of at least the duration that it gets. What was lost while a quiet server lost cycles as well does not count;
-/// if that is all there was, the test reports that it was not run.
+/// server beside it lost nothing, in a run of the duration that it gets. What was lost while a
+/// quiet server lost cycles as well does not count; if that is all there was, the test reports that
+/// it was not run.
 ///
 /// # Panics
 /// If something was lost to the fault.

@@ -279,7 +279,7 @@ impl StreamPart {
     pub fn end(&mut self, host: &mut impl StreamHost, is_cut: bool) {
         let Some(mut all) = self.device.take() else { return };
         if let Some(card) = host.card() {
-            all.device.finish(card);
+            all.device.finish(Futex.now_ns(), card);
         }
         host.play_streams(false);
         while let Some(stream) = all.device.take_any() {

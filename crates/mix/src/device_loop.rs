@@ -206,15 +206,19 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         self.streams.take(|stream| stream.is_over(played))
     }
 
-    /// Cuts a stream off and returns it, for a device that ends. It is to be dropped elsewhere.
-    /// Thread: cycle.
+    /// Cuts a stream off after what was heard of it, and returns it, for a device that has
+    /// [finished](Self::finish). It is to be dropped elsewhere. Thread: cycle.
     pub fn take_any(&mut self) -> Option<Box<Stream<M>>> {
-        self.streams.take(|_| true)
+        let mut stream = self.streams.take(|_| true)?;
+        stream.cut_off(self.played);
+        Some(stream)
     }
 
-    /// Leaves the card, wherever it is. Thread: cycle.
-    pub fn finish(&mut self, card: &mut dyn Card) {
+    /// Leaves the card, wherever it is at `now_ns`. Thread: cycle.
+    pub fn finish(&mut self, now_ns: u64, card: &mut dyn Card) {
         if self.is_started {
+            let played = card.position(now_ns).played.min(self.rendered);
+            self.played = self.played.max(played);
             card.leave();
             self.is_started = false;
         }

@@ -90,8 +90,8 @@ impl<M: StreamMemory> Stream<M> {
     }
 
     /// Returns it for another device of the same rate, which renders it from its first frame on: it
-    /// holds where it did in the end, and runs on if it ran when it was closed. It was closed, and
-    /// is over. Not for a device's thread.
+    /// holds where it did in the end, and runs on if it ran when it was closed or cut off. Not for
+    /// a device's thread.
     #[must_use]
     pub fn moved(self, routes: Routes, fade_frames: u32) -> Self {
         let mut volume = VolumeLine::new(fade_frames);
@@ -166,6 +166,14 @@ impl<M: StreamMemory> Stream<M> {
         if self.end == End::Open {
             self.end = End::Asked;
         }
+    }
+
+    /// Cuts it off after device frame `heard`, the last that its device plays: that is where it
+    /// holds in the end. Thread: cycle.
+    pub(crate) fn cut_off(&mut self, heard: u64) {
+        self.goes_on |= self.end != End::Decided && self.timeline.runs();
+        self.timeline.cut_off(heard);
+        self.end = End::Decided;
     }
 
     /// Returns whether it was closed, and nothing of it is heard from device frame `played` on.

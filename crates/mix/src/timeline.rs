@@ -158,6 +158,14 @@ impl Timeline {
         Self { segments, is_fresh: self.is_fresh, fade_frames: self.fade_frames }
     }
 
+    /// Lets it hold at device frame `at`, without a fade: nothing of it is heard after that.
+    /// Thread: cycle.
+    pub fn cut_off(&mut self, at: u64) {
+        let (position, end) = (self.position(at), self.last().end);
+        self.segments.clear();
+        self.push(Segment { start: at, position, end, ..Segment::HELD_AT_0 });
+    }
+
     fn last(&self) -> Segment {
         // There is always one: `prune` leaves the newest, and `begin` replaces or adds.
         self.segments.last().copied().unwrap_or(Segment::HELD_AT_0)

@@ -166,6 +166,36 @@ fn a_stream_that_holds_is_moved_without_a_sound_and_runs_when_it_is_to() {
 }
 
 #[test]
+fn a_stream_that_is_cut_off_goes_on_where_it_was_heard() {
+    for is_closed in [false, true] {
+        let mut two = Two::new([Faults::default(); 2]);
+        two.wish(Wish::Run);
+        two.pass(500 * MS);
+        let memory = two.memory.clone();
+        let device = &mut two.devices[0];
+        if is_closed {
+            device.device.close(|other| Shared::ptr_eq(other, &memory));
+        }
+        // The device renders no more.
+        device.now_ns += 300 * MS;
+        let heard = memory.borrow().timing.position_at(device.now_ns);
+        device.device.finish(device.now_ns, &mut device.card);
+        let stream = device.device.take_any().unwrap();
+        assert!(two.devices[1].device.add(Box::new(stream.moved(straight(), FADE))).is_ok());
+        two.devices[1].call();
+        let arrives = memory.borrow().timing;
+        // Times are rounded to frames.
+        assert!(arrives.position.abs_diff(heard) <= 1, "{} of {heard}", arrives.position);
+        two.on = 1;
+        two.begin_visit(true);
+        two.pass(300 * MS);
+        let later = memory.borrow().timing.position_at(two.devices[1].now_ns);
+        assert!(later.abs_diff(heard + 300 * 48) <= 2, "it runs: {later} after {heard}");
+        two.check();
+    }
+}
+
+#[test]
 fn a_wish_that_is_made_on_the_way_is_obeyed_on_the_other_device() {
     let mut two = Two::new([Faults::default(); 2]);
     two.wish(Wish::Run);
