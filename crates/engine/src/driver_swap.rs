@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem;
 
 use device::Driver;
+use rt::shm::SLOTS_PER_SLAB;
 use sys::memory::{OwnSlab, PeerSlab};
 
 use crate::error::ServerError;
@@ -52,21 +53,30 @@ impl DriverSwap {
     }
 }
 
-/// Creates `count` slabs for capture ports: for the driver thread, and as the control thread shares
-/// them. All of their pages are populated: the driver writes them in cycles of any quantum. Control
-/// thread.
+/// Populates the memory of the first `slots` slots of a device's capture ports, which the driver
+/// thread writes in cycles of any quantum: in the `existing` slabs, and in those that it creates in
+/// addition, for the driver thread, and as the control thread shares them. Control thread.
 ///
 /// # Errors
 /// If the kernel has no memory, or no descriptors.
-pub fn capture_slabs(count: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
+pub fn capture_slabs(
+    existing: &[Slab],
+    slots: u32,
+) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
+    let firsts = (0..slots).step_by(SLOTS_PER_SLAB as usize);
+    let mut slots_of_slabs = firsts.map(|first| (slots - first).min(SLOTS_PER_SLAB));
+    for (slab, slots) in existing.iter().zip(slots_of_slabs.by_ref()) {
+        slab.populate_slots(slots)?;
+    }
     let (mut own, mut shared) = (Vec::new(), Vec::new());
-    for _ in 0..count {
+    for slots in slots_of_slabs {
         let slab = OwnSlab::create()?;
-        slab.populate()?;
+        slab.populate_slots(slots)?;
         let memory = slab.segment().fd().try_clone_to_owned();
         let memory =
             memory.map_err(|source| ServerError::Kernel { what: "a descriptor", source })?;
-        shared.push(Slab::new(memory, PeerSlab::map(slab.segment())?));
+        let peer = PeerSlab::map(slab.segment())?;
+        shared.push(Slab::new(memory, peer).with_pages(slab.pages()));
         own.push(slab);
     }
     Ok((own, shared))
@@ -83,7 +93,7 @@ impl fmt::Debug for DriverSwap {
 
 #[cfg(test)]
 mod tests {
-    use rt::shm::SLOTS_PER_SLAB;
+    use rt::shm::{SLAB_BYTES, SlabHeader};
 
     use super::*;
     use device::{Channels, Timer};
@@ -113,5 +123,34 @@ mod tests {
         DriverSwap::new(timer(1), None, Vec::new(), slabs.len())
             .take_place_of(&mut driver, &mut slabs);
         assert_eq!((slabs.len(), driver.channels().capture), (4, 1));
+    }
+
+    /// How many pages of the first slots the process has in memory where the driver writes them
+    /// (proc_pid_smaps(5)), and how many there are.
+    fn resident_of(slab: &OwnSlab, slots: u32) -> (usize, usize) {
+        let (first, end) = (slab.slot(0).unwrap().addr().get(), SlabHeader::slot_offset(slots));
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let is_of_slab = |line: &str| {
+            let (begin, end) = line.split(' ').next()?.split_once('-')?;
+            let address = |text| usize::from_str_radix(text, 16).ok();
+            Some((address(begin)?..address(end)?).contains(&first))
+        };
+        let mut fields = maps.lines().skip_while(|line| is_of_slab(line) != Some(true));
+        let resident = fields.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        let kib: usize = resident.trim().trim_end_matches(" kB").parse().unwrap();
+        (kib / 4, end.unwrap_or(SLAB_BYTES).div_ceil(4096))
+    }
+
+    #[test]
+    fn the_memory_of_a_drivers_ports_is_there_before_it_writes_and_no_more() {
+        let (own, shared) = capture_slabs(&[], 3).unwrap();
+        let (resident, all) = resident_of(&own[0], 3);
+        assert_eq!(resident, all);
+        let (added, _) = capture_slabs(&shared, SLOTS_PER_SLAB + 2).unwrap();
+        let after_it = [(&own[0], SLOTS_PER_SLAB), (&added[0], 2)];
+        for (resident, all) in after_it.map(|(slab, slots)| resident_of(slab, slots)) {
+            assert_eq!(resident, all, "the driver after it has more ports");
+        }
+        assert_eq!(added.len(), 1);
     }
 }

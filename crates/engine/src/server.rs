@@ -10,7 +10,7 @@ use std::time::Duration;
 use device::{CardReservation, Channels};
 use proto::driver::DriverChoice;
 use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
-use rt::shm::{CycleInfo, EngineSegment, Priorities, RegistryShape, SLOTS_PER_SLAB, ServerFlags};
+use rt::shm::{CycleInfo, EngineSegment, Priorities, RegistryShape, ServerFlags};
 use sd_notify::NotifyState;
 use state::State;
 use sys::lock::{LockError, LockFile};
@@ -165,7 +165,7 @@ fn start(
     let (registry, registry_segment) = SharedRegistry::create(shape)?;
     let (engine, engine_fd) = described_engine(&config, &facts, kit.is_some())?;
     let (recording, recording_fd) = Shared::for_readers("consort-recording")?;
-    let (capture, driver_slabs) = capture_slabs(facts.channels.slots().div_ceil(SLOTS_PER_SLAB))?;
+    let (capture, driver_slabs) = capture_slabs(&[], facts.channels.slots())?;
     let (mut model, device) = model_of(limits, &facts.channels)?;
     let shared = CycleShared::new(engine, recording)
         .map(Arc::new)

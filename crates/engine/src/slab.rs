@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rt::shm::SLOTS_PER_SLAB;
-use sys::memory::{PeerSlab, SegmentError};
+use sys::memory::{PeerSlab, SegmentError, SlabPages};
 
 use crate::realtime_limits::Locking;
 
@@ -15,6 +15,8 @@ pub struct Slab {
     pub memory: Arc<OwnedFd>,
     /// For the server itself.
     pub peer: Arc<PeerSlab>,
+    /// Where the driver thread writes it, if it is the server's own.
+    pages: Option<SlabPages>,
     /// How many frames of each slot the driver can read without a fault.
     present_frames: [u32; SLOTS_PER_SLAB as usize],
     /// It was reported that the kernel has no memory for a slot.
@@ -27,9 +29,24 @@ impl Slab {
         Self {
             memory: Arc::new(memory),
             peer: Arc::new(peer),
+            pages: None,
             present_frames: [0; SLOTS_PER_SLAB as usize],
             is_refusal_reported: false,
         }
+    }
+
+    /// Has [`populate_slots`](Self::populate_slots) populate these pages.
+    pub fn with_pages(self, pages: SlabPages) -> Self {
+        Self { pages: Some(pages), ..self }
+    }
+
+    /// Populates what the driver thread writes in the first `slots` slots in cycles of any quantum.
+    /// Control thread.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`]: the driver thread must not write them.
+    pub fn populate_slots(&self, slots: u32) -> Result<(), SegmentError> {
+        self.pages.as_ref().map_or(Ok(()), |pages| pages.populate_slots(slots))
     }
 
     /// Populates and locks the first `frames` frames of a slot. Control thread.

@@ -21,7 +21,7 @@ pub use registry::SharedRegistry;
 pub use ring::{OwnRing, PeerRing, RingNotLocked};
 pub use segment::{Seals, Segment, SegmentIdentity, SegmentRequirements};
 pub use shared::Shared;
-pub use slab::{OwnSlab, PeerSlab};
+pub use slab::{OwnSlab, PeerSlab, SlabPages};
 pub use stream::PeerStream;
 pub use unmapped::{MAX_UNMAPPED_BYTES, examine_unmapped, read_unmapped};
 

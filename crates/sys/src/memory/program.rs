@@ -16,13 +16,14 @@ use super::page_bytes;
 
 /// What real-time threads run and read of a program.
 const REALTIME_SECTIONS: [&str; 2] = [".text.realtime", ".rodata.realtime"];
-/// What the names of ALSA's library, and of its plug-ins, begin with.
-const DEVICE_LIBRARIES: &str = "libasound";
+/// What the names of the libraries begin with that real-time threads need for devices alone: ALSA's
+/// and its plug-ins, and the mathematical one, which those use, and the dither of a sound card.
+const DEVICE_LIBRARIES: [&str; 2] = ["libasound", "libm.so"];
 
 /// Populates the pages that a real-time thread may run or read of this process's program and
 /// libraries, so that it does not fault when it runs a function for the first time. `entries` are
 /// addresses of the functions that such threads begin with: if one lies in no section for
-/// real-time threads, all of the program is populated. Libraries of ALSA are left to
+/// real-time threads, all of the program is populated. Libraries for devices are left to
 /// [`populate_device_libraries`]. Does nothing before Linux 5.14.
 pub fn populate_program(entries: &[usize]) {
     let (maps, sections) = (own_maps(), own_sections());
@@ -130,7 +131,7 @@ impl<'a> Part<'a> {
 
     fn is_of_devices(&self) -> bool {
         let name = self.file.rsplit('/').next().unwrap_or_default();
-        name.starts_with(DEVICE_LIBRARIES)
+        DEVICE_LIBRARIES.iter().any(|begin| name.starts_with(begin))
     }
 
     /// The pages of it in which a range of addresses lies.
@@ -202,6 +203,7 @@ mod tests {
         };
         assert!(is_of_devices("/usr/lib/x86_64-linux-gnu/libasound.so.2.0.0"));
         assert!(is_of_devices("/usr/lib/alsa-lib/libasound_module_pcm_dmix.so"));
+        assert!(is_of_devices("/usr/lib/x86_64-linux-gnu/libm.so.6"));
         assert!(!is_of_devices("/usr/lib/x86_64-linux-gnu/libc.so.6"));
         assert!(!is_of_devices("/opt/libasound/bin/consort"));
     }

@@ -5,6 +5,7 @@ use std::iter;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use dsp::PeerSamples;
 use rt::midi::MidiWords;
@@ -18,8 +19,12 @@ const SAMPLES_PER_SLOT: usize = SLOT_BYTES / size_of::<f32>();
 #[derive(Debug)]
 pub struct OwnSlab {
     segment: Segment,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
 }
+
+/// The pages of a slab of this process, for a thread that has not the slab itself.
+#[derive(Debug)]
+pub struct SlabPages(Arc<Mapping>);
 
 /// A slab of another process: readable only, and changed by its owner at any time.
 #[derive(Debug)]
@@ -66,7 +71,7 @@ impl OwnSlab {
         header(&mapping).header().initialize(SlabHeader::KIND);
         segment.seal_future_writes()?;
         segment.seal_seals()?;
-        Ok(Self { segment, mapping })
+        Ok(Self { segment, mapping: Arc::new(mapping) })
     }
 
     /// Same as [`Mapping::lock_on_fault`]. It keeps the readers' pages in memory as well.
@@ -113,26 +118,32 @@ impl OwnSlab {
         }
     }
 
+    /// Same as [`SlabPages::populate_slots`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn populate_slots(&self, slots: u32) -> Result<(), SegmentError> {
+        self.pages().populate_slots(slots)
+    }
+
+    /// Returns its pages.
+    #[must_use]
+    pub fn pages(&self) -> SlabPages {
+        SlabPages(Arc::clone(&self.mapping))
+    }
+}
+
+impl SlabPages {
     /// Populates the pages of the header and of the first `slots` slots and keeps them from being
-    /// merged, so that no cycle of any quantum faults there.
+    /// merged, so that no cycle of any quantum faults there. What is populated already stays as it
+    /// is.
     ///
     /// # Errors
     /// [`SegmentError::Populate`].
     pub fn populate_slots(&self, slots: u32) -> Result<(), SegmentError> {
         let end = SlabHeader::slot_offset(slots).unwrap_or(SLAB_BYTES);
-        self.mapping.populate(0..end)?;
-        self.mapping.pin();
-        Ok(())
-    }
-
-    /// Populates all pages and keeps them from being merged, so that no cycle of any quantum faults
-    /// there.
-    ///
-    /// # Errors
-    /// [`SegmentError::Populate`].
-    pub fn populate(&self) -> Result<(), SegmentError> {
-        self.mapping.populate(0..SLAB_BYTES)?;
-        self.mapping.pin();
+        self.0.populate(0..end)?;
+        self.0.pin();
         Ok(())
     }
 }

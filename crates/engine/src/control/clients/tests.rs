@@ -33,7 +33,7 @@ pub(in super::super) fn programs(names: &[&str]) -> Program {
     let device = model.open_device("system").unwrap();
     let channels = Channels { capture: 1, playback: 1, monitors: 0 };
     model.set_channels(device, &channels).unwrap();
-    let slabs = BTreeMap::from([(device, capture_slabs(1).unwrap().1)]);
+    let slabs = BTreeMap::from([(device, capture_slabs(&[], 1).unwrap().1)]);
     let mut clients = Clients::new(slabs, Tokens::after(100), Locking::Nothing);
     let ids = names.iter().map(|name| add(&mut model, &mut clients, name)).collect();
     model.take_changes();
@@ -45,7 +45,7 @@ fn add(model: &mut Model, clients: &mut Clients, name: &str) -> u32 {
     add_ports(model, client);
     model.set_active(client, true);
     let (mut memory, _) = ClientMemory::create().unwrap();
-    memory.slabs = capture_slabs(1).unwrap().1;
+    memory.slabs = capture_slabs(&[], 1).unwrap().1;
     let program = (u64::from(client), None, Permissions::ALL);
     let supervision = ClientSupervision::new(false);
     let slot = ClientSlot::new(program, memory, (Origin::New, 16), supervision);

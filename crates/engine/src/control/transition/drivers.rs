@@ -12,7 +12,6 @@ use device::{CardReservation, Driver};
 use proto::driver::{DriverChoice, DriverSwitch};
 use proto::limits::QUANTUM_FRAMES;
 use proto::request::RequestError;
-use rt::shm::SLOTS_PER_SLAB;
 use sys::clock::now_ns;
 use sys::memory::OwnSlab;
 
@@ -169,11 +168,9 @@ impl Control {
 
     /// Adds the driver's ports, and memory for them, to the graph.
     fn make_ports(&mut self, driver: &NewDriver) -> Result<Vec<OwnSlab>, RequestError> {
-        let needed = driver.facts.channels.slots().div_ceil(SLOTS_PER_SLAB);
         let Some(device) = self.model.driver() else { return Ok(Vec::new()) };
-        let existing =
-            u32::try_from(self.clients.slabs_of_device(device).len()).unwrap_or(u32::MAX);
-        let (own, shared) = capture_slabs(needed.saturating_sub(existing))
+        let existing = self.clients.slabs_of_device(device);
+        let (own, shared) = capture_slabs(existing, driver.facts.channels.slots())
             .map_err(|error| RequestError::Memory(error.to_string()))?;
         self.model.set_channels(device, &driver.facts.channels)?;
         self.clients.slabs_of_device(device).extend(shared);

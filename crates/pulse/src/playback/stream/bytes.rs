@@ -10,6 +10,8 @@ use crate::wire::Seek;
 
 /// Bytes that are converted at once.
 const PIECE_BYTES: usize = 4096;
+/// The part of what is kept by which the room for it grows, at least.
+const GROWTH_PART: usize = 8;
 /// How long after a wish the device goes on elsewhere in the ring, about, ns: it does so within 10
 /// ms.
 const OBEYED_NS: u64 = 5_000_000;
@@ -76,12 +78,22 @@ impl<O: Output> Playback<O> {
                 break;
             }
             let piece = &bytes[taken..taken + count];
-            self.sent.extend(piece);
+            self.keep(piece);
             let Self { converter, output, .. } = self;
             converter.push(piece, |planes| output.write(planes));
             taken += count;
         }
         taken
+    }
+
+    /// Keeps bytes until they are heard. The queue goes round in all the room that it has, so this
+    /// grows by parts: doubled, much of it would be memory that is used for nothing.
+    fn keep(&mut self, piece: &[u8]) {
+        let room = self.sent.capacity() - self.sent.len();
+        if piece.len() > room {
+            self.sent.reserve_exact(piece.len().max(self.sent.len() / GROWTH_PART));
+        }
+        self.sent.extend(piece);
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.

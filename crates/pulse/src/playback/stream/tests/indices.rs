@@ -21,6 +21,22 @@ fn samples_go_into_the_ring_in_their_order_however_they_are_cut() {
 }
 
 #[test]
+fn what_is_kept_until_it_is_heard_takes_little_more_memory_than_its_bytes() {
+    let mut playback = playback(0);
+    let piece = bytes(0, 2048);
+    for second in 1..=8 {
+        while playback.times(playback.output.now_ns).write_index < (second + 1) * SECOND as i64 {
+            playback.put(&piece);
+        }
+        playback.late(second as u64 * SECOND_NS);
+    }
+    let (kept, room) = (playback.sent.len(), playback.sent.capacity());
+    assert!(kept >= SECOND, "{kept} bytes are kept");
+    let most = 2 * SECOND + piece.len();
+    assert!(room <= most + most / 8 + piece.len(), "{kept} bytes are kept in {room}");
+}
+
+#[test]
 fn what_a_small_ring_has_no_room_for_waits() {
     let mut playback = playback(0);
     playback.output = Card::new(1024);
