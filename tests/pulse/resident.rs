@@ -81,6 +81,24 @@ fn a_server_and_its_front_end_have_little_of_their_program_in_memory() {
 }
 
 #[test]
+fn a_server_has_no_memory_for_ports_and_cards_that_it_does_not_have() {
+    let mut server = Server::start(&["--driver", "timer", "--quantum", "1024"]);
+    let mappings = mappings(server.program().id());
+    let of_file = |name| mappings.iter().filter(move |mapped| mapped.file.contains(name));
+    let code = of_file("/libm.so").find(|mapped| mapped.is_code).expect("it is linked with it");
+    // Where it is linked at the start, some of it is read.
+    let (resident, all) = (code.resident_kib, code.bytes_kib);
+    assert!(resident < all, "{resident} of {all} KiB of the mathematical library");
+    let slabs: Vec<(u64, u64)> = of_file("/memfd:consort-slab")
+        .map(|mapped| (mapped.resident_kib, mapped.bytes_kib))
+        .collect();
+    assert!(!slabs.is_empty(), "it has two capture ports");
+    // There is room for sixteen.
+    let is_small = |(resident, all): &(u64, u64)| 4 * resident < *all;
+    assert!(slabs.iter().all(is_small), "{slabs:?} KiB of slabs");
+}
+
+#[test]
 fn a_front_end_gives_back_what_the_start_of_a_program_has_taken() {
     let mut server = Server::start(&["--driver", "timer", "--quantum", "1024", "--pulse"]);
     await_socket(&server);
