@@ -9,6 +9,7 @@ mod desktop_programs;
 mod later_debian;
 mod narrow;
 mod removal;
+mod screen;
 mod settings;
 mod sounds;
 mod versions;
