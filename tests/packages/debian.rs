@@ -10,8 +10,9 @@ use harness::{Finished, Program, eventually, not_run};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tempfile::TempDir;
 
-/// What a machine has on which users log in: a system and a session manager, buses, and `pkill`.
-const SYSTEM: &str = "procps,systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd";
+/// What a machine has on which users log in and packages are installed: a system and a session
+/// manager, buses, and `pkill`. Ubuntu counts apt as no part of its smallest system.
+const SYSTEM: &str = "apt,procps,systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd";
 
 /// The user who logs in.
 const USER: &str = "musician";
@@ -39,15 +40,34 @@ impl Debian {
 
     /// The same, of the release of Debian with this name.
     pub(crate) fn make_of(release: &str) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            not_run("a Debian in a directory takes root");
+        Self::make_with(&[], release)
+    }
+
+    /// The same, of a release of Ubuntu, with its component `universe`, which has programs of JACK.
+    pub(crate) fn make_of_ubuntu(release: &str) -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        let place = TempDir::with_prefix("consort-keys-").expect("a temporary directory");
+        let unpacked = place.path().join("root");
+        // Debian 13 has a package of the keys of Ubuntu's archive, and Debian 12 has none.
+        let mut command = Command::new("mmdebstrap");
+        command.args(["--quiet", "--variant=extract", "--include=ubuntu-archive-keyring"]);
+        run(command.arg("trixie").arg(&unpacked)).expect_success();
+        let keys = unpacked.join("usr/share/keyrings/ubuntu-archive-keyring.gpg");
+        let keyring = format!("--keyring={}", keys.display());
+        Self::make_with(&["--components=main,universe", &keyring], release)
+    }
+
+    fn make_with(options: &[&str], release: &str) -> Option<Self> {
+        if !is_root() {
             return None;
         }
         let directory = TempDir::with_prefix("consort-debian-").expect("a temporary directory");
         let made = Self(directory);
         let mut command = Command::new("mmdebstrap");
-        command.args(["--quiet", "--variant=minbase", "--include", SYSTEM, release]);
-        run(command.arg(made.root())).expect_success();
+        command.args(["--quiet", "--variant=minbase", "--include", SYSTEM]).args(options);
+        run(command.arg(release).arg(made.root())).expect_success();
         made.run("apt-get update --quiet=2").expect_success();
         made.run("useradd --create-home --shell /bin/bash musician").expect_success();
         fs::create_dir(made.path(PACKAGES)).expect("a directory");
@@ -75,14 +95,17 @@ impl Debian {
 
     fn namespaces(&self) -> Command {
         let mut command = Command::new("systemd-nspawn");
-        command.args(["--quiet", "--register=no", "--keep-unit", "--directory"]).arg(self.root());
+        command.args(["--quiet", "--register=no", "--keep-unit"]);
+        // Else the machine's `/etc/localtime` is ours, which Ubuntu's tzdata cannot replace.
+        command.arg("--timezone=off").arg("--directory").arg(self.root());
         command
     }
 
     /// Boots the machine. `None` if this machine's kernel does not let it.
     pub(crate) fn boot(&self) -> Option<Booted> {
         let mut command = self.namespaces();
-        command.arg("--boot");
+        // Also where this machine has the older hierarchies: systemd 258 and later refuse those.
+        command.arg("--boot").env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1");
         let mut machine = Program::start(command);
         let leader = eventually("the machine has a first process, or does not boot", || {
             if !machine.is_running() {
@@ -175,6 +198,15 @@ impl Machine for Booted {
     fn run(&self, script: &str) -> Finished {
         run(self.inside().env("DEBIAN_FRONTEND", "noninteractive").args(["sh", "-c", script]))
     }
+}
+
+/// Whether machines can be made here. Says so if not.
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        not_run("a Debian in a directory takes root");
+    }
+    is_root
 }
 
 /// The first process of the machine that `nspawn` runs. Its first child is another, which prepares

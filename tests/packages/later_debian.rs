@@ -13,21 +13,27 @@ const OVERRIDE: &str = "/etc/wireplumber/wireplumber.conf.d/51-consort.conf";
 #[ignore = "minutes: another Debian; cargo test --test packages -- --ignored"]
 fn thoroughly_on_debian_13() {
     let Some(debian) = Debian::make_of("trixie") else { return };
-    debian.take(&wide_packages());
-    desktop::install(&debian);
-    debian.run(&install(&format!("{AUDIO_TOOLS} jack-example-tools"))).expect_success();
-    desktop::expect_pipewire_without_sound(&debian);
-
-    let Some(booted) = debian.boot() else { return };
-    sounds::expect_first_program_starts_a_server(&debian, &booted);
-    sounds::expect_pulseaudio(&debian, &booted);
-    sounds::expect_alsa(&debian, &booted);
+    let Some(booted) = expect_use(&debian, "jack-example-tools") else { return };
     expect_session_manager_without_cards(&debian, &booted);
     booted.power_off();
 }
 
+/// The packages are installed beside a desktop's PipeWire, and programs of each kind play through
+/// them, also JACK's own from the package `examples`. The machine, which has booted.
+pub(crate) fn expect_use(debian: &Debian, examples: &str) -> Option<Booted> {
+    debian.take(&wide_packages());
+    desktop::install(debian);
+    debian.run(&install(&format!("{AUDIO_TOOLS} {examples}"))).expect_success();
+    desktop::expect_pipewire_without_sound(debian);
+    let booted = debian.boot()?;
+    sounds::expect_first_program_starts_a_server(debian, &booted);
+    sounds::expect_pulseaudio(debian, &booted);
+    sounds::expect_alsa(debian, &booted);
+    Some(booted)
+}
+
 /// WirePlumber 0.5 looks for cameras alone, unless the user says otherwise.
-fn expect_session_manager_without_cards(debian: &Debian, booted: &Booted) {
+pub(crate) fn expect_session_manager_without_cards(debian: &Debian, booted: &Booted) {
     let version = booted.user("wireplumber --version").expect_success().stdout;
     assert!(version.contains("libwireplumber 0.5."), "{version}");
     booted.user("systemctl --user stop wireplumber").expect_success();

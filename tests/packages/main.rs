@@ -12,6 +12,7 @@ mod removal;
 mod screen;
 mod settings;
 mod sounds;
+mod ubuntu;
 mod versions;
 
 use built::{PACKAGES, wide_packages};
