@@ -87,18 +87,24 @@ impl FarClock {
     /// Returns what is heard when; a clock that stands if that is not known.
     pub(crate) fn timing(&self) -> Timing {
         let Some(line) = self.line else { return Timing::default() };
-        let frame_ns = 1e9 / (self.rate_hz * (1.0 + line.drift));
-        // A position before the first, which is heard later, as well.
-        let position = line.position.floor().max(0.0);
-        let apart_ns = ((position - line.position) * frame_ns).round() as i64;
-        Timing {
-            at_ns: line.at_ns.saturating_add_signed(apart_ns),
-            device_frame: 0,
-            position: position as u64,
-            until: u64::MAX,
-            frame_ps: (frame_ns * 1e3).round() as u64,
-            latency_ns: 0,
-        }
+        timing_at(line.at_ns, line.position, self.rate_hz * (1.0 + line.drift))
+    }
+}
+
+/// Returns what a link reads of a stream whose `position` is heard at this time, and of which
+/// `rate_hz` frames are heard in a second.
+pub(crate) fn timing_at(at_ns: u64, position: f64, rate_hz: f64) -> Timing {
+    let frame_ns = 1e9 / rate_hz;
+    // A position before the first, which is heard later, as well.
+    let whole = position.floor().max(0.0);
+    let apart_ns = ((whole - position) * frame_ns).round() as i64;
+    Timing {
+        at_ns: at_ns.saturating_add_signed(apart_ns),
+        device_frame: 0,
+        position: whole as u64,
+        until: u64::MAX,
+        frame_ps: (frame_ns * 1e3).round() as u64,
+        latency_ns: 0,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::links::{
     End, INTERVALS, Link, LinkShape, LinkState, Links, Parts, Program, Sink, Source, open_sink,
     open_source, spawn,
 };
-pub(crate) use far_clock::{Answer, FarClock};
+pub(crate) use far_clock::{Answer, FarClock, timing_at};
 pub(crate) use far_sink::FarSink;
 use far_source::FarSource;
 
