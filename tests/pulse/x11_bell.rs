@@ -1,7 +1,13 @@
 //! The bell of an X server is a sample that is heard.
 
-use harness::{Program, eventually, in_three_attempts};
-use x11rb::protocol::xkb::{BoolCtrl, ConnectionExt, ID};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use harness::{PATIENCE, Program, eventually, in_three_attempts};
+use x11rb::connection::RequestConnection;
+use x11rb::protocol::xkb::{self, BoolCtrl, ConnectionExt, ID};
 use x11rb::rust_connection::RustConnection;
 
 use crate::programs::screen;
@@ -26,6 +32,103 @@ fn rings_itself(display: &RustConnection) -> bool {
 
 fn has_module(scene: &Scene) -> bool {
     scene.pactl(&["list", "short", "modules"]).contains(MODULE)
+}
+
+/// A request to ring a bell.
+#[derive(Debug, PartialEq, Eq)]
+struct Ringing {
+    percent: u8,
+    /// It is heard also where the bell is off.
+    is_forced: bool,
+}
+
+/// An X server in front of that of `display`, which passes everything on, and says what it has been
+/// asked to ring: Xvfb has no bell. Returns its display.
+fn listening(display: &str) -> (String, Receiver<Ringing>) {
+    const FIRST_PORT: u16 = 6_000;
+    let (known, _) = RustConnection::connect(Some(display)).expect("an X server");
+    let extension = known.extension_information(xkb::X11_EXTENSION_NAME).expect("asked");
+    let opcode = extension.expect("the keyboard extension").major_opcode;
+    let behind = format!("/tmp/.X11-unix/X{}", display.trim_start_matches(':'));
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = socket.local_addr().expect("its address").port();
+    let (rung, ringings) = channel();
+    std::thread::spawn(move || {
+        for client in socket.incoming() {
+            let (client, server) = (client.expect("one"), UnixStream::connect(&behind));
+            let (rung, server) = (rung.clone(), server.expect("an X server"));
+            std::thread::spawn(move || pass_on(client, server, opcode, &rung));
+        }
+    });
+    (format!("127.0.0.1:{}", port - FIRST_PORT), ringings)
+}
+
+/// Passes on what a client and its X server say, until one of them ends.
+fn pass_on(mut client: TcpStream, mut server: UnixStream, opcode: u8, rung: &Sender<Ringing>) {
+    let mut answers = (server.try_clone().expect("a copy"), client.try_clone().expect("a copy"));
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut answers.0, &mut answers.1);
+        let _ = answers.1.shutdown(Shutdown::Both);
+    });
+    let _ = pass_requests(&mut client, &mut server, opcode, rung);
+    let _ = server.shutdown(Shutdown::Both);
+}
+
+/// Requests are in the byte order of this machine, because the client runs there.
+fn pass_requests(
+    client: &mut impl Read,
+    server: &mut impl Write,
+    opcode: u8,
+    rung: &Sender<Ringing>,
+) -> std::io::Result<()> {
+    const BELL: u8 = 3;
+    let short =
+        |bytes: &[u8], at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+    // What the client says first: the lengths of two texts that are filled up to words.
+    let mut first = [0; 12];
+    client.read_exact(&mut first)?;
+    let mut texts = vec![0; [6, 8].map(|at| short(&first, at).next_multiple_of(4)).iter().sum()];
+    client.read_exact(&mut texts)?;
+    server.write_all(&[&first[..], &texts].concat())?;
+    loop {
+        let mut request = vec![0; 4];
+        client.read_exact(&mut request)?;
+        let words = short(&request, 2);
+        assert_ne!(words, 0, "a request of more than 256 KiB");
+        request.resize(4 * words, 0);
+        client.read_exact(&mut request[4..])?;
+        if request[..2] == [opcode, BELL] {
+            let _ = rung.send(Ringing { percent: request[10], is_forced: request[11] != 0 });
+        }
+        server.write_all(&request)?;
+    }
+}
+
+#[test]
+fn the_x_server_rings_a_bell_for_which_there_is_no_sample() {
+    if !is_installed("Xvfb") {
+        return;
+    }
+    let scene = Scene::new();
+    let (_screen, display) = screen(&scene);
+    let (shown, ringings) = listening(&display);
+    scene.load(&[MODULE, &format!("display={shown}")]);
+    for (volume, percent) in [("0", 50), ("100", 100)] {
+        ring(&scene, &display, volume);
+        let ringing = ringings.recv_timeout(PATIENCE).expect("the X server is asked to ring");
+        assert_eq!(ringing, Ringing { percent, is_forced: true });
+    }
+    let file = scene.file("ramps.wav", &ramps(3 * RATE_HZ as usize));
+    scene.pactl(&["upload-sample", path(&file), "bell-window-system"]);
+    ring(&scene, &display, "100");
+    eventually("it plays", || {
+        let list = scene.pactl(&["list", "sink-inputs"]);
+        list.contains("bell-window-system").then_some(())
+    });
+    scene.pactl(&["remove-sample", "bell-window-system"]);
+    ring(&scene, &display, "0");
+    let ringing = ringings.recv_timeout(PATIENCE).expect("the X server is asked to ring");
+    assert_eq!(ringing.percent, 50, "what was played was not rung as well");
 }
 
 #[test]
