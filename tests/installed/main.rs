@@ -2,6 +2,7 @@
 //! repository.
 #![forbid(unsafe_code)]
 
+mod kernel;
 mod tarball;
 mod tree;
 

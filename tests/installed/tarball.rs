@@ -119,12 +119,12 @@ fn dump(option: &str, file: &Path) -> String {
 }
 
 /// The second column of the row of a table.
-fn stated<'a>(document: &'a str, what: &str) -> &'a str {
+pub(crate) fn stated<'a>(document: &'a str, what: &str) -> &'a str {
     let row = document.lines().find(|line| line.starts_with(&format!("| {what} |")));
     row.and_then(|row| row.split('|').nth(2)).expect(what).trim()
 }
 
-fn numbers(version: &str) -> Vec<u32> {
+pub(crate) fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(|part| part.parse().expect("a version")).collect()
 }
 

@@ -43,6 +43,8 @@ network="iproute2 avahi-daemon pulseaudio-module-zeroconf"
 
 # Counts the instructions of a cycle, and what the page cache has of a file.
 counting="valgrind util-linux-extra"
+# Shows what programs ask of the kernel.
+tracing="strace"
 
 # Shows the server's page, driven by its own driver; plays and records by itself.
 browser="chromium chromium-driver firefox-esr"
@@ -63,7 +65,7 @@ video="gstreamer1.0-pipewire"
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $network $counting $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $network $counting $tracing $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2
