@@ -5,6 +5,7 @@
 //! with the timer and silence. The recovery thread passes it back when it is ready: the cycle
 //! thread never opens, configures or closes anything.
 
+mod capture_clock;
 mod choose;
 mod claims;
 mod description;
@@ -23,6 +24,7 @@ mod stream_queue;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -37,7 +39,8 @@ use crate::{
     Capture, CardReservation, Channels, DeviceLatency, Driver, Pacing, Playback, Timer, Wake,
     silence, touched,
 };
-pub use choose::{has_card, heard_cards};
+use capture_clock::CaptureClock;
+pub use choose::{has_card, stream_cards};
 use claims::Claims;
 use description::{describe, open_monitoring};
 use device::Device;
@@ -82,6 +85,8 @@ pub struct AlsaDriver {
     can_play_streams: bool,
     /// The loop of streams plays on the device, instead of `write`.
     plays_streams: bool,
+    /// It is a device of streams that plays nothing.
+    capture_clock: Option<CaptureClock>,
     /// The frame that the device of the streams has come to, while it is not there.
     frames: u64,
     /// Frames to which noise is added.
@@ -164,6 +169,7 @@ impl AlsaDriver {
             runs_cycles: false,
             can_play_streams,
             plays_streams: false,
+            capture_clock: None,
             frames: 0,
             scratch: if dithers { touched(LONGEST_PIECE) } else { Vec::new() },
             is_closed: false,
@@ -258,49 +264,9 @@ impl Driver for AlsaDriver {
     }
 
     fn wait(&mut self) -> Wake {
-        self.is_fresh = false;
-        if let Some(fault) = self.fault.take() {
-            self.recover(fault);
-        }
-        self.yield_card();
-        while let Some(device) = &mut self.device {
-            if device.next_due_ns().is_none() && device.streams.is_some() {
-                // It is started by what is written to it.
-                break;
-            }
-            if device.next_due_ns().is_none() {
-                match device.start() {
-                    Ok(()) if !device.has_clock() => {
-                        self.timer
-                            .take_over(sys::clock::now_ns() + self.quantum_ns(), self.quantum);
-                    }
-                    Ok(()) => {}
-                    Err(fault) => self.recover(fault),
-                }
-                continue;
-            }
-            if !device.has_clock() {
-                break;
-            }
-            match device.wait() {
-                Ok(due_ns) => {
-                    self.faults = 0;
-                    let lost_us = self.lost_us.take().filter(|_| !self.options.soft);
-                    return Wake::Cycle { due_ns, xrun_us: lost_us };
-                }
-                Err(fault) => self.recover(fault),
-            }
-        }
-        let wake = self.timer.wait();
-        if self.device.is_none() {
-            self.take_back();
-        }
-        match wake {
-            Wake::Cycle { due_ns, xrun_us } => {
-                Wake::Cycle { due_ns, xrun_us: self.lost_us.take().or(xrun_us) }
-            }
-            Wake::End => Wake::End,
-        }
+        let wake = self.next_cycle();
+        self.follow_capture(wake);
+        wake
     }
 
     fn is_away(&self) -> bool {
@@ -359,11 +325,16 @@ impl Driver for AlsaDriver {
     }
 
     fn card(&mut self) -> Option<&mut dyn mix::Card> {
-        if self.can_play_streams { Some(self) } else { None }
+        if self.can_play_streams {
+            return Some(self);
+        }
+        let clock = self.capture_clock.as_mut()?;
+        clock.note_open(self.device.is_some());
+        Some(clock)
     }
 
     fn begin_streams(&mut self, graph_is_heard: bool) {
-        if self.plays_streams {
+        if self.plays_streams || !self.can_play_streams {
             return;
         }
         let due_ns = self.next_due_ns();
@@ -390,6 +361,9 @@ impl Driver for AlsaDriver {
 
     fn pause(&mut self) {
         self.runs_cycles = false;
+        if let Some(clock) = &mut self.capture_clock {
+            clock.end_cycles();
+        }
         match &mut self.device {
             Some(device) if device.streams.is_some() => device.end_cycles(),
             Some(device) => device.stop(),
@@ -441,7 +415,11 @@ impl Driver for AlsaDriver {
         // The device is started when the next cycle is waited for: it has no frames for this one.
         self.is_fresh = true;
         self.runs_cycles = true;
-        let due_ns = sys::clock::now_ns() + self.quantum_ns();
+        let now_ns = sys::clock::now_ns();
+        let due_ns = now_ns + self.quantum_ns();
+        if let Some(clock) = &mut self.capture_clock {
+            clock.begin_cycles(now_ns);
+        }
         self.timer.take_over(due_ns, self.quantum);
         let need = self.need();
         match &mut self.device {

@@ -14,7 +14,7 @@ mod reservation;
 mod timer;
 
 pub use self::alsa::{
-    AlsaDriver, RestCall, WhyAway, has_card, heard_cards, may_share, watch_cards,
+    AlsaDriver, RestCall, WhyAway, has_card, may_share, stream_cards, watch_cards,
 };
 pub use self::driver::{Capture, Channels, DeviceLatency, Driver, Pacing, Playback, Wake};
 pub(crate) use self::driver::{silence, touched};

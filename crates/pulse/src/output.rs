@@ -18,7 +18,7 @@ use crate::input::{Input, NewInput};
 pub(crate) struct DeviceFormat {
     /// Hz.
     pub rate_hz: u32,
-    /// Channels, in ALSA's order.
+    /// Channels that it plays, in ALSA's order; 0: it only captures.
     pub channels: u32,
     /// Channels that it captures, in the same order; 0: it captures nothing.
     pub captured: u32,

@@ -1,6 +1,8 @@
 //! A card beside the one that drives, as a device for streams. The dummy card drives.
 
-use std::path::PathBuf;
+mod microphone;
+
+use std::path::{Path, PathBuf};
 
 use harness::{Finished, Program, Server, Sound};
 
@@ -35,11 +37,13 @@ fn await_state(server: &Server, wanted: &str) {
 
 /// Whether the kernel's side of a card is open, in any direction.
 fn is_open(card: u32) -> bool {
-    let is = |direction: &str| {
-        let path = format!("/proc/asound/card{card}/pcm0{direction}/sub0/status");
-        std::fs::read_to_string(path).is_ok_and(|status| status.trim() != "closed")
-    };
-    is("p") || is("c")
+    ["p", "c"].into_iter().any(|direction| is_open_for(card, direction))
+}
+
+/// Whether it is open for playback (`p`) or capture (`c`).
+fn is_open_for(card: u32, direction: &str) -> bool {
+    let path = format!("/proc/asound/card{card}/pcm0{direction}/sub0/status");
+    std::fs::read_to_string(path).is_ok_and(|status| status.trim() != "closed")
 }
 
 fn await_closed(card: u32) {
@@ -126,8 +130,12 @@ fn a_stream_moves_there_and_goes_on_where_it_left() {
 #[test]
 #[ignore = "in the virtual machine"]
 fn what_it_captures_is_recorded_there_sample_for_sample() {
+    is_recorded_sample_for_sample(&beside("hw:1,0"));
+}
+
+/// Records twice what the loopback card captures as the device `second`.
+fn is_recorded_sample_for_sample(server: &Server) {
     const PLAYED: usize = 3 * RATE;
-    let server = beside("hw:1,0");
     await_closed(1);
     awaited("the graph rests", || {
         (server.consort_json(&["status"])["device"] == "parked").then_some(())
@@ -137,8 +145,8 @@ fn what_it_captures_is_recorded_there_sample_for_sample() {
         let path = server.directory().join("take.wav");
         let words = ["record", "--device", "second", "--duration", "8"];
         let recorder = server.spawn_consort(&[&words[..], &[&path.to_string_lossy()]].concat());
-        await_state(&server, "cycling");
-        far::play_numbers(&server, PLAYED as u32).finish().expect_success();
+        await_state(server, "cycling");
+        far::play_numbers(server, PLAYED as u32).finish().expect_success();
         recorder.finish().expect_success();
         let recorded = Sound::read(&path);
         assert_eq!(recorded.channels[0].len(), 8 * RATE);
@@ -172,10 +180,15 @@ fn names(server: &Server, what: &str) -> Vec<String> {
 
 fn with_front_end(card: &str) -> (Server, Program) {
     let server = beside(card);
+    let front_end = front_end_of(&server);
+    (server, front_end)
+}
+
+fn front_end_of(server: &Server) -> Program {
     let front_end = server.spawn_consort(&["pulse"]);
     let socket = server.directory().join("pulse/native");
     awaited("the front end listens", || socket.exists().then_some(()));
-    (server, front_end)
+    front_end
 }
 
 #[test]
@@ -192,20 +205,35 @@ fn it_is_a_sink_and_a_source_of_pulseaudios_programs() {
     player.finish().expect_success();
     let [left, _] = recording.finish();
     assert_eq!(heard_from(&numbers(PLAYED), &left), 0);
+    is_recorded_by_parec(&server);
+}
+
+/// Records what the loopback card captures as the source `second.capture`.
+fn is_recorded_by_parec(server: &Server) {
+    const PLAYED: usize = 3 * RATE;
     let take = server.directory().join("take.raw");
-    let raw = ["--raw", "--format=float32le", "--rate=48000", "--channels=2"];
-    let device = ["--device=second.capture", &take.to_string_lossy()];
-    let recorder = pulse(&server, "parec", &[&raw[..], &device].concat());
-    await_state(&server, "cycling");
-    far::play_numbers(&server, PLAYED as u32).finish().expect_success();
-    let enough = (PLAYED + RATE) as u64 * 8;
-    let is_there = || std::fs::metadata(&take).is_ok_and(|file| file.len() > enough);
-    awaited("everything is recorded", || is_there().then_some(()));
+    let recorder = parec(server, &take);
+    await_state(server, "cycling");
+    far::play_numbers(server, PLAYED as u32).finish().expect_success();
+    await_frames(&take, PLAYED + RATE);
     recorder.terminate();
     let [left, _] = far::channels(&take);
     let begin = left.iter().position(|sample| *sample != 0.0).expect("it is heard");
     assert_eq!(left[begin..begin + PLAYED], numbers(PLAYED).channels[0]);
     await_closed(1);
+}
+
+/// A recorder of the source `second.capture`.
+fn parec(server: &Server, take: &Path) -> Program {
+    let raw = ["--raw", "--format=float32le", "--rate=48000", "--channels=2"];
+    let device = ["--device=second.capture", &take.to_string_lossy()];
+    pulse(server, "parec", &[&raw[..], &device].concat())
+}
+
+/// Waits until a recording has more frames than this.
+fn await_frames(take: &Path, frames: usize) {
+    let is_there = || std::fs::metadata(take).is_ok_and(|file| file.len() > frames as u64 * 8);
+    awaited("everything is recorded", || is_there().then_some(()));
 }
 
 #[test]

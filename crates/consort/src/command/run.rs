@@ -74,9 +74,9 @@ pub(crate) struct Run {
     /// runs without it
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
-    /// Add another card as a device for streams, as consort device add --streams does: a sink, and
-    /// a source if it captures, of PulseAudio's programs. "all": each card that can be heard, also
-    /// those that are plugged in later. Repeatable. If it fails, the reason is printed and the
+    /// Add another card as a device for streams, as consort device add --streams does: a sink if it
+    /// plays, and a source if it captures, of PulseAudio's programs. "all": each card, also those
+    /// that are plugged in later. Repeatable. If it fails, the reason is printed and the
     /// server runs without it
     #[arg(long, value_name = "DEVICE")]
     stream_card: Vec<String>,

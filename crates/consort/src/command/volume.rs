@@ -171,7 +171,9 @@ fn shown(found: &Found, name: &str) -> anyhow::Result<String> {
 fn everything(server: &str) -> anyhow::Result<String> {
     let found = Found::read(server)?;
     let streams = found.streams.iter().map(|stream| about_stream(stream.volume, stream));
-    let further = found.further.iter().map(|device| about_further(device.volume, device));
+    // One that only captures has no volume.
+    let further = found.further.iter().filter(|device| device.channels > 0);
+    let further = further.map(|device| about_further(device.volume, device));
     let mut text = about_driver(found.device.volume, &found.device);
     text.extend(further.chain(streams));
     if let Ok(card) = card::card_of(&found.observer.status()?.driver)

@@ -1,5 +1,5 @@
-//! `consort run --stream-card all`: each card that can be heard becomes a device for streams, now
-//! or when it is plugged in.
+//! `consort run --stream-card all`: each card that plays or captures becomes a device for streams,
+//! now or when it is plugged in.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl EveryCard {
     /// Adds the cards that are new. The server keeps those that it has had for when they are
     /// plugged in again.
     fn look(&mut self) -> anyhow::Result<()> {
-        let cards = device::heard_cards();
+        let cards = device::stream_cards();
         let is_there = |id: &String| cards.iter().any(|(card, _)| card == id);
         self.tried.retain(|id, is_added| *is_added || is_there(id));
         let driver = self.server.status()?.driver;

@@ -50,9 +50,13 @@ fn card(options: &Options) -> anyhow::Result<NewDevice> {
 }
 
 fn description(device: &FurtherDevice) -> String {
-    let FurtherDevice { sample_rate_hz, channels, card, .. } = device;
+    let FurtherDevice { sample_rate_hz, channels, captured, card, .. } = device;
     let what = card.as_deref().unwrap_or("null device");
-    format!("{what}, {sample_rate_hz} Hz, {channels} channels")
+    let channels = match channels {
+        0 => format!("captures {captured} channels"),
+        channels => format!("{channels} channels"),
+    };
+    format!("{what}, {sample_rate_hz} Hz, {channels}")
 }
 
 /// Returns lines about those that there are.

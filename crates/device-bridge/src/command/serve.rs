@@ -61,8 +61,8 @@ pub struct Options {
     /// "combined", "pipe-sink" or "pipe-source"
     pub device: String,
     /// Make a card a device for streams, with a clock of its own: programs play and record on it by
-    /// its name, and it is a sink, and a source if it captures, of PulseAudio's programs. Without
-    /// this, its channels are ports of the graph, resampled
+    /// its name. Programs of PulseAudio see a sink if it plays, and a source if it captures.
+    /// Without this, its channels are ports of the graph, resampled
     #[arg(long)]
     pub streams: bool,
     /// Its name [default: the card's; of "seq" and "raw": midi; of others: as DEVICE]

@@ -35,14 +35,20 @@ pub fn has_card() -> bool {
     sensible(&alsa::cards()).is_some()
 }
 
-/// Returns the cards that can be heard, by their names in `hw:CARD=…`, each with the name of its
-/// first device that plays.
+/// Returns the cards with a connector, by their names in `hw:CARD=…`, each with the name of its
+/// first device that plays, or if none does, of the first that captures.
 #[must_use]
-pub fn heard_cards() -> Vec<(String, String)> {
-    let cards = alsa::cards().into_iter().filter(|card| rank(card) > 0);
-    cards
-        .filter_map(|card| Some((card.id.clone(), device_of(&card, Direction::Playback)?)))
-        .collect()
+pub fn stream_cards() -> Vec<(String, String)> {
+    let cards = alsa::cards();
+    cards.iter().filter_map(|card| Some((card.id.clone(), stream_device_of(card)?))).collect()
+}
+
+fn stream_device_of(card: &Card) -> Option<String> {
+    if NOT_HEARD.contains(&card.driver.as_str()) {
+        return None;
+    }
+    let first = |direction| device_of(card, direction);
+    first(Direction::Playback).or_else(|| first(Direction::Capture))
 }
 
 /// Returns the name of a card's first device in this direction.
@@ -72,6 +78,9 @@ mod tests {
     use alsa::CardDevice;
 
     use super::*;
+
+    const PLAYS: CardDevice =
+        CardDevice { index: 0, name: String::new(), captures: false, plays: true };
 
     fn card(index: u32, driver: &str, name: &str, captures: bool, plays: bool) -> Card {
         let device = CardDevice { index: 0, name: name.into(), captures, plays };
@@ -105,5 +114,17 @@ mod tests {
         let interface = card(2, "USB-Audio", "Scarlett", false, true);
         assert_eq!(device_of(&interface, Direction::Playback).as_deref(), Some("hw:CARD=C2,DEV=0"));
         assert_eq!(device_of(&interface, Direction::Capture), None);
+    }
+
+    #[test]
+    fn a_card_that_only_captures_is_a_device_of_streams() {
+        let device = |card: &Card| stream_device_of(card);
+        let mut camera = card(3, "USB-Audio", "Webcam", true, false);
+        assert_eq!(device(&camera).as_deref(), Some("hw:CARD=C3,DEV=0"));
+        camera.devices.push(CardDevice { index: 1, name: "Bell".into(), ..PLAYS });
+        assert_eq!(device(&camera).as_deref(), Some("hw:CARD=C3,DEV=1"), "what plays comes first");
+        assert_eq!(device(&card(4, "Loopback", "Loopback PCM", true, true)), None);
+        camera.devices.clear();
+        assert_eq!(device(&camera), None);
     }
 }

@@ -35,7 +35,7 @@ use sys::futex::Futex;
 use sys::memory::Shared;
 
 use self::beginning::check_kept;
-use self::device_end::{DeviceEnd, DeviceFacts};
+use self::device_end::{DeviceEnd, DeviceFacts, check_driver};
 use self::devices::{DRIVER, Devices};
 use self::feeds::Feed;
 use self::moving::Arrival;
@@ -301,6 +301,9 @@ impl Streams {
         if device == DRIVER {
             check_driver(driver)?;
         }
+        if new.direction != Direction::Record {
+            self.devices.check_plays(device)?;
+        }
         let facts = self.devices.facts(device, driver);
         for (what, name) in [("program", &new.program), ("stream", &new.name)] {
             let is_name = !name.is_empty()
@@ -476,17 +479,6 @@ impl Streams {
             }
         }
     }
-}
-
-fn check_driver(driver: &DriverFacts) -> Result<(), RequestError> {
-    if driver.plays_streams {
-        return Ok(());
-    }
-    Err(refused(format!(
-        "the driver '{}' plays no streams yet: start the server with a hw: device ('--driver \
-         alsa') or with '--driver timer', without --loop and monitors",
-        driver.description
-    )))
 }
 
 /// Each channel of a stream is heard on the device's channel that it was opened for.

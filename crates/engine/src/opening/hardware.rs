@@ -55,11 +55,7 @@ impl Hardware {
             rest_call: driver.rest_call(),
         };
         if driver.channels().playback == 0 {
-            return Err(format!(
-                "{}: streams follow the clock of what a card plays, and it plays nothing: add it to \
-                 the graph instead, without --streams",
-                card.description
-            ));
+            driver = driver.recorded_by_streams();
         }
         if driver.card().is_none() {
             return Err(format!("{}: streams need a hw: device", card.description));

@@ -73,9 +73,8 @@ impl<D: Devices> FrontEnd<D> {
             Change::Changed(index) => (index, EventType::Changed),
             Change::Gone(index) => (index, EventType::Removed),
         };
-        let captures = self.sinks.get(index).is_some_and(|sink| sink.format.captured > 0);
-        let capture = captures.then_some(Source::Capture(index));
-        for source in std::iter::once(Source::Monitor(index)).chain(capture) {
+        let sources = self.sinks.get(index).map_or_else(Vec::new, |sink| sources_of(index, sink));
+        for source in sources {
             self.notify(Facility::Source, event, source.index());
         }
         if self.sinks.is_sink(index) {
@@ -93,9 +92,7 @@ impl<D: Devices> FrontEnd<D> {
         self.defaults_changed(before, now_ns);
         for (index, sink) in removed {
             self.rescue_streams_of(index, &sink, now_ns);
-            let mut sources = vec![Source::Monitor(index)];
-            sources.extend((sink.format.captured > 0).then_some(Source::Capture(index)));
-            for source in sources {
+            for source in sources_of(index, &sink) {
                 self.source_volumes.forget(source);
                 self.notify(Facility::Source, EventType::Removed, source.index());
             }
@@ -237,4 +234,11 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
     }
+}
+
+/// Returns the sources that programs see of a device.
+fn sources_of(index: u32, sink: &Sink) -> Vec<Source> {
+    let monitor = (sink.face() != Face::Capture).then_some(Source::Monitor(index));
+    let capture = (sink.format.captured > 0).then_some(Source::Capture(index));
+    monitor.into_iter().chain(capture).collect()
 }

@@ -44,6 +44,8 @@ pub(super) enum Face {
     Sink,
     /// As a source alone, which has what is played on it.
     Source,
+    /// As a source alone, which has what it captures: it plays nothing.
+    Capture,
 }
 
 /// One sink.
@@ -54,7 +56,7 @@ pub(super) struct Sink {
     number: u32,
     pub name: CString,
     pub format: DeviceFormat,
-    /// All of its channels.
+    /// All channels that it plays, or if it plays nothing, that it captures.
     pub map: ChannelMap,
     pub volume: DeviceVolume,
     /// What the module says that made it.
@@ -81,7 +83,7 @@ impl Sink {
     /// Returns the name of the source that has what is played on it.
     pub fn monitor_name(&self) -> CString {
         match self.face() {
-            Face::Sink => monitor_of(&self.name),
+            Face::Sink | Face::Capture => monitor_of(&self.name),
             Face::Source => self.name.clone(),
         }
     }
@@ -97,6 +99,9 @@ impl Sink {
     }
 
     pub fn face(&self) -> Face {
+        if self.format.channels == 0 {
+            return Face::Capture;
+        }
         self.described.as_ref().map_or(Face::Sink, |described| described.shown.face)
     }
 
@@ -173,7 +178,8 @@ impl Sinks {
             described.filter(|described| !self.has_device_of(described.module, name.as_deref()));
         let stated = described.as_ref().map(|described| described.shown.map);
         let stated = stated.filter(|map| map.channels() == format.channels as usize);
-        let map = stated.or_else(|| format::device_map(format.channels))?;
+        let channels = if format.channels > 0 { format.channels } else { format.captured };
+        let map = stated.or_else(|| format::device_map(channels))?;
         let index = match name {
             None => DRIVER,
             Some(_) => {
@@ -238,8 +244,14 @@ impl Sinks {
     }
 
     /// Returns the indices of all.
-    pub fn monitored(&self) -> Vec<u32> {
+    pub fn devices(&self) -> Vec<u32> {
         self.all.keys().copied().collect()
+    }
+
+    /// Returns the indices of those that have a monitor.
+    pub fn monitored(&self) -> Vec<u32> {
+        let plays = self.all.iter().filter(|(_, sink)| sink.face() != Face::Capture);
+        plays.map(|(index, _)| *index).collect()
     }
 
     /// Returns whether programs see a sink of this index.
@@ -297,6 +309,7 @@ fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
         return was_away;
     }
     if sink.format.channels != format.channels
+        && format.channels > 0
         && let Some(map) = format::device_map(format.channels)
     {
         sink.map = map;
@@ -359,6 +372,17 @@ mod tests {
         update(&mut sinks, vec![device(None, 0), capturing("a", 1), capturing("b", 2)]);
         let captured = |index| sinks.get(index).map(|sink| sink.format.captured);
         assert_eq!([1, 3].map(captured), [Some(1), Some(0)], "the next sink would have its index");
+    }
+
+    #[test]
+    fn a_device_that_only_captures_is_no_sink_and_has_no_monitor() {
+        let mut sinks = Sinks::default();
+        let mut microphone = device(Some("mic"), 1);
+        (microphone.format.channels, microphone.format.captured) = (0, 1);
+        update(&mut sinks, vec![device(None, 0), microphone, device(Some("b"), 2)]);
+        assert_eq!((sinks.devices(), sinks.monitored()), (vec![0, 1, 3], vec![0, 3]));
+        assert_eq!((sinks.indices(), sinks.find(c"mic")), (vec![0, 3], None));
+        assert_eq!(sinks.get(1).map(|sink| sink.map.channels()), Some(1));
     }
 
     #[test]

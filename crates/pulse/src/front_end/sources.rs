@@ -1,5 +1,4 @@
-//! What can be recorded, as programs see it: the monitor of each sink, and what its device
-//! captures.
+//! What can be recorded, as programs see it: the monitor of each sink, and what devices capture.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -173,7 +172,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns what devices capture, by the index of their sinks.
     fn captures(&self) -> impl Iterator<Item = Source> {
-        let all = self.sinks.monitored().into_iter().map(Source::Capture);
+        let all = self.sinks.devices().into_iter().map(Source::Capture);
         all.filter(|source| self.samples_of(*source).is_some())
     }
 
@@ -193,7 +192,10 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns the samples of a source; `None` if it is not there.
     pub(super) fn samples_of(&self, source: Source) -> Option<ProgramFormat> {
         match source {
-            Source::Monitor(sink) => Some(self.sinks.get(sink)?.samples()),
+            Source::Monitor(index) => {
+                let sink = self.sinks.get(index)?;
+                (sink.face() != Face::Capture).then(|| sink.samples())
+            }
             Source::Capture(sink) => {
                 let format = self.sinks.get(sink)?.format;
                 let map = format::device_map(format.captured).filter(|_| format.captured > 0)?;
@@ -261,7 +263,7 @@ impl<D: Devices> FrontEnd<D> {
         let Some(sink) = self.sinks.get(source.sink()) else { return CString::default() };
         match (source, sink.face()) {
             (Source::Capture(_), _) | (_, Face::Source) => sink.description(),
-            (Source::Monitor(_), Face::Sink) => {
+            (Source::Monitor(_), Face::Sink | Face::Capture) => {
                 let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
                 CString::new(name).unwrap_or_default()
             }

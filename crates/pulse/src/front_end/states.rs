@@ -59,7 +59,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Notifies programs of the states that have changed.
     pub(super) fn announce_states(&mut self, now_ns: u64) {
         self.end_idle_times(now_ns);
-        for index in self.sinks.monitored() {
+        for index in self.sinks.devices() {
             let is_used = self.is_played_on(index) || self.is_recorded(index);
             if is_used {
                 self.states.used.insert(index);

@@ -71,6 +71,14 @@ fn ms(frames: u32, rate_hz: u32) -> u64 {
     u64::from(frames) * 1000 / u64::from(rate_hz.max(1))
 }
 
+/// The channels that a device plays, or if it plays nothing, that it captures.
+fn channels_of(device: &FurtherDevice) -> String {
+    match device.channels {
+        0 => format!("captures {} channels", device.captured),
+        channels => format!("{channels} channels"),
+    }
+}
+
 /// What a device plays on, if it has hardware.
 fn hardware(device: &FurtherDevice) -> String {
     let card = device.card.as_ref().map_or_else(String::new, |card| format!(", {card}"));
@@ -91,10 +99,11 @@ impl Streams {
         for device in &self.further {
             let FurtherDevice { name, sample_rate_hz, channels, state, volume, .. } = device;
             text += &format!(
-                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {channels} channels{}{}\n",
+                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {}{}{}\n",
                 word(*state),
                 self.reason(status, Some(device)),
                 device.wake_up_rate.per_second(),
+                channels_of(device),
                 loudness_of_device(*volume, *channels),
                 hardware(device)
             );

@@ -58,6 +58,18 @@ impl From<&DriverFacts> for DeviceFacts {
     }
 }
 
+/// Checks whether the device that drives plays streams.
+pub(super) fn check_driver(driver: &DriverFacts) -> Result<(), RequestError> {
+    if driver.plays_streams {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "the driver '{}' plays no streams yet: start the server with a hw: device ('--driver \
+         alsa') or with '--driver timer', without --loop and monitors",
+        driver.description
+    )))
+}
+
 /// The control thread's end of a device.
 #[derive(Debug)]
 pub(super) struct DeviceEnd {

@@ -121,6 +121,18 @@ impl Devices {
         })
     }
 
+    /// Checks whether a further device plays anything: a card may only capture.
+    pub(super) fn check_plays(&self, number: u32) -> Result<(), RequestError> {
+        let further = self.further.get(&number);
+        further.filter(|further| further.facts.playback == 0).map_or(Ok(()), |further| {
+            Err(refused(format!(
+                "the device '{}' plays nothing, it only captures: choose one that plays (consort \
+                 status)",
+                further.name
+            )))
+        })
+    }
+
     /// Returns all further devices, by name.
     pub(super) fn statuses(&self) -> Vec<FurtherDevice> {
         let status = |(number, further): (u32, &Further)| FurtherDevice {

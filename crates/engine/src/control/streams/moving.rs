@@ -13,8 +13,9 @@ use proto::stream::{Direction, StreamReply};
 use sys::clock::now_ns;
 
 use super::beginning::check_kept;
+use super::device_end::check_driver;
 use super::feeds::Feed;
-use super::{DRIVER, State, Streams, check_driver, refused, routes_of, unknown};
+use super::{DRIVER, State, Streams, refused, routes_of, unknown};
 use crate::control::Control;
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
@@ -71,6 +72,7 @@ impl Streams {
                 ),
             }));
         }
+        self.devices.check_plays(to)?;
         let has_channels = stream.channels.iter().all(|channel| *channel < there.playback);
         let fits = from.sample_rate_hz == there.sample_rate_hz && has_channels;
         if stream.reopens && !fits {

@@ -83,6 +83,7 @@ impl Streams {
             return Err(refusal("change the volume of a device"));
         }
         let number = self.devices.find(name)?;
+        self.devices.check_plays(number)?;
         let device = self.devices.get_mut(number).ok_or_else(|| refused("the device has gone"))?;
         device.set_volume(device.volume.changed(gains, muted));
         device.calls.need(now_ns());

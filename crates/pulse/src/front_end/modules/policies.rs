@@ -149,6 +149,7 @@ impl<D: Devices> FrontEnd<D> {
         match self.sinks.get(index).map(crate::front_end::sinks::Sink::face) {
             Some(Face::Sink) => drop(self.set_default_sink(index, now_ns)),
             Some(Face::Source) => drop(self.set_default_source(Source::Monitor(index), now_ns)),
+            Some(Face::Capture) => drop(self.set_default_source(Source::Capture(index), now_ns)),
             None => {}
         }
     }

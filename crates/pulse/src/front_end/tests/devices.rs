@@ -28,6 +28,16 @@ impl Scene {
         self.front_end.devices_changed(self.now_ns);
     }
 
+    /// Another program adds one that only captures.
+    fn add_microphone(&mut self, name: &str) {
+        let new = NewNullDevice { name: name.into(), channels: 2, rate_hz: None };
+        let devices = self.front_end.devices_mut();
+        assert_eq!(devices.add(new), Ok(()));
+        let format = &mut devices.devices.last_mut().expect("a device").format;
+        (format.channels, format.captured) = (0, 1);
+        self.front_end.devices_changed(self.now_ns);
+    }
+
     /// The names of all sources, by index.
     fn sources(&mut self, client: u32) -> Vec<(u32, String)> {
         let all: Vec<SourceInfo> = self.ask(client, &Command::GetSourceInfoList).expect("a list");
@@ -424,4 +434,37 @@ fn a_recording_of_a_device_that_goes_goes_on_at_the_default_source() {
     assert!(gone.iter().all(|gone| changes.contains(gone)), "{changes:?}");
     let opened = scene.front_end.devices_mut().recorded.last().expect("one").clone();
     assert_eq!((opened.device.as_deref(), opened.is_monitor), (None, true));
+}
+
+#[test]
+fn a_device_that_only_captures_is_a_source_and_nothing_else() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.subscribe(client);
+    scene.events(client);
+    scene.add_microphone("mic");
+    let of_devices = |changes: Vec<(EventType, Facility, u32)>| {
+        let of = |(_, facility, _): &(EventType, Facility, u32)| *facility != Facility::Server;
+        changes.into_iter().filter(of).collect::<Vec<_>>()
+    };
+    let came = of_devices(scene.changes(client));
+    assert_eq!(came, [(EventType::New, Facility::Source, 3)], "no sink, and no monitor");
+    scene.add("other", None);
+    let names = |all: Vec<(u32, String)>| -> Vec<String> {
+        all.into_iter().map(|(_, name)| name).collect()
+    };
+    assert_eq!(names(scene.sinks(client)), ["consort", "other"]);
+    let sources = ["consort.monitor", "mic.capture", "other.monitor"];
+    assert_eq!(names(scene.sources(client)), sources);
+    assert_eq!(scene.defaults(client).1, "mic.capture", "nothing else captures");
+    let reply: CreateRecordStreamReply = scene
+        .ask(client, &Command::CreateRecordStream(super::recording::asked()))
+        .expect("a stream");
+    assert_eq!(reply.sink_name.as_deref(), Some(c"mic.capture"));
+    scene.events(client);
+    scene.remove("mic");
+    let gone = of_devices(scene.changes(client));
+    assert_eq!(gone, [(EventType::Removed, Facility::Source, 3)]);
+    let opened = scene.front_end.devices_mut().recorded.last().expect("one").clone();
+    assert_eq!((opened.device.as_deref(), opened.is_monitor), (None, true), "it goes on");
 }

@@ -197,7 +197,8 @@ fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
     let mut scenario = Scenario::new();
     let (own, (mut orders, _returns)) = stream_rings();
     let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
-    scenario.streams.devices.insert("mic".into(), facts_of(48_000, 2, 1), end, None, None);
+    // It plays nothing itself.
+    scenario.streams.devices.insert("mic".into(), facts_of(48_000, 0, 1), end, None, None);
     let records =
         |channels: Vec<u32>| NewStream { direction: Direction::Record, channels, ..on("mic") };
     assert!(refusal(scenario.open(1, records(vec![1]))).contains("captures 1 channels"));
@@ -217,6 +218,36 @@ fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
         &scenario.device,
     );
     assert!(refusal(moved).contains("records what its device captures"));
+}
+
+#[test]
+fn a_device_that_only_captures_has_no_streams_that_play_and_no_volume() {
+    let mut scenario = Scenario::new();
+    let (own, _thread) = stream_rings();
+    let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
+    scenario.streams.devices.insert("mic".into(), facts_of(48_000, 0, 2), end, None, None);
+    let number = scenario.begun(1);
+    let reopened = NewStream { reopens: true, ..stereo() };
+    let (reopened, shape) = scenario.open(1, reopened).unwrap();
+    scenario.begin(1, reopened, shape).unwrap();
+    let monitors = NewStream { direction: Direction::Monitor, ..on("mic") };
+    let moved = |scenario: &mut Scenario, number| {
+        let (own, may) = ((1, process(1)), Permissions::ALL);
+        scenario.streams.begin_move(own, may, number, Some("mic"), &scenario.device)
+    };
+    for refused in [
+        refusal(scenario.open(1, on("mic"))),
+        refusal(scenario.open(1, monitors)),
+        refusal(moved(&mut scenario, number)),
+        refusal(moved(&mut scenario, reopened)),
+        refusal(scenario.streams.set_device_volume(
+            Permissions::ALL,
+            Some("mic"),
+            (None, Some(true)),
+        )),
+    ] {
+        assert!(refused.contains("'mic' plays nothing, it only captures"), "{refused}");
+    }
 }
 
 /// Whether a program is answered that waits for another change than those so far, of the devices or
