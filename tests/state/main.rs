@@ -5,3 +5,4 @@ mod files;
 mod kept;
 mod metronome;
 mod tempo;
+mod volumes;

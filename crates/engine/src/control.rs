@@ -157,7 +157,8 @@ impl Control {
         self.services.plug_ins.finish();
         self.announce_end(&reason);
         let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
-        self.persistence.state.finish(&self.model, quantum, engine);
+        let known = (&self.model, &self.streams.kept_volumes);
+        self.persistence.state.finish(known, quantum, engine);
         Ok(reason)
     }
 
@@ -214,7 +215,8 @@ impl Control {
         self.peers.resume_listening(&self.poller, now_ns());
         self.flush_outboxes();
         let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
-        self.persistence.state.step(&mut self.model, quantum, engine, now_ns());
+        let known = (&mut self.model, &mut self.streams.kept_volumes);
+        self.persistence.state.step(known, quantum, engine, now_ns());
         let is_idle = self.is_idle() && self.streams.is_empty();
         if self.config.temporary && self.clients.had_clients && is_idle {
             self.stopping = Some("the last client has left".into());

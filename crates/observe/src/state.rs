@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
+use client::stream::{ChannelGains, DeviceVolume, StreamStatus, Volume};
 use client::{Error, Observer, Property, PropertyValue, Request, Requester, port_uuid};
 use proto::property::PropertyRequest;
 use proto::request::RequestError;
-use state::{Connection, Owner, State, TransportPosition};
+use state::{Connection, Owner, State, StreamVolume, TransportPosition};
 
-use crate::Graph;
+use crate::{Graph, StreamsView};
+
+/// The server's name of the device that drives.
+const DRIVER_NAME: &str = "system";
 
 /// What [`restore`] does with connections that the state does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,31 @@ pub fn save(server: &Observer) -> Result<State, Error> {
             state.properties.push(state::Property { owner, key, value: text, type_name });
         }
     }
+    save_volumes(&StreamsView::read(server)?, &mut state);
     Ok(state)
+}
+
+/// Adds the volumes that are not those with which devices and streams begin.
+fn save_volumes(view: &StreamsView, state: &mut State) {
+    let further = view.further.iter().map(|device| (device.name.as_str(), device.volume));
+    let devices = std::iter::once((DRIVER_NAME, view.driver.volume)).chain(further);
+    let changed = devices.filter(|(_, volume)| *volume != DeviceVolume::default());
+    state.device_volumes = changed
+        .map(|(name, volume)| state::DeviceVolume {
+            device: name.into(),
+            volumes: volume.gains.shortest().to_vec(),
+            muted: volume.muted,
+        })
+        .collect();
+    let streams = view.streams.iter().filter(|stream| stream.volume != Volume::default());
+    state.stream_volumes = streams
+        .map(|stream| StreamVolume {
+            program: stream.program.clone(),
+            stream: stream.name.clone(),
+            volume: stream.volume.gain,
+            muted: stream.volume.muted,
+        })
+        .collect();
 }
 
 fn connections(graph: &Graph) -> Vec<Connection> {
@@ -76,6 +104,7 @@ pub fn restore(server: &Observer, state: &State, unlisted: Unlisted) -> Result<V
     restore_aliases(server, state, &graph, &mut failures)?;
     restore_properties(server, state, &graph, &mut failures)?;
     restore_connections(server, state, &graph, unlisted, &mut failures)?;
+    restore_volumes(server, state, &mut failures)?;
     if let Some(transport) = state.transport {
         let request = Request::Transport {
             roll: Some(transport.rolling),
@@ -162,6 +191,26 @@ fn restore_connections(
             made => made,
         };
         failures.note(format_args!("the connection '{source}' to '{destination}'"), made)?;
+    }
+    Ok(())
+}
+
+/// Sets the volumes of devices, and of the streams of those names that there are now.
+fn restore_volumes(server: &Observer, state: &State, failures: &mut Failures) -> Result<(), Error> {
+    for state::DeviceVolume { device, volumes, muted } in &state.device_volumes {
+        let set = server.set_device_volume(Some(device), ChannelGains::of(volumes), Some(*muted));
+        failures.note(format_args!("the volume of the device '{device}'"), set.map(drop))?;
+    }
+    if state.stream_volumes.is_empty() {
+        return Ok(());
+    }
+    for StreamStatus { stream: number, program, name, .. } in server.streams()? {
+        let mut kept = state.stream_volumes.iter().rev();
+        let is_it = |kept: &&StreamVolume| kept.program == program && kept.stream == name;
+        if let Some(kept) = kept.find(is_it) {
+            let set = server.set_volume(number, Some(kept.volume), Some(kept.muted));
+            failures.note(format_args!("the volume of '{program}: {name}'"), set.map(drop))?;
+        }
     }
     Ok(())
 }

@@ -96,6 +96,14 @@ impl ChannelGains {
         &self.0[..channels.clamp(1, Self::CHANNELS)]
     }
 
+    /// Returns the shortest list of gains [of](Self::of) which these are.
+    #[must_use]
+    pub fn shortest(&self) -> &[Gain] {
+        let lists = (1..=Self::CHANNELS).map(|channels| &self.0[..channels]);
+        let found = lists.into_iter().find(|gains| Self::of(gains).as_ref() == Some(self));
+        found.unwrap_or(&self.0)
+    }
+
     /// Returns the greatest gain of the first channels.
     #[must_use]
     pub fn greatest(&self, channels: usize) -> Gain {

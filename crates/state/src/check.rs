@@ -1,8 +1,9 @@
 //! Checks a state against what a program may request from a server.
 
-use proto::limits::QUANTUM_FRAMES;
+use proto::limits::{DEVICE_NAME_BYTES, QUANTUM_FRAMES, STREAM_NAME_BYTES};
 use proto::names::{NameError, check_client, check_full};
 use proto::property::check_texts;
+use proto::stream::ChannelGains;
 
 use crate::{Owner, State};
 
@@ -38,8 +39,30 @@ impl State {
             let texts = check_texts(&property.key, &property.value, &property.type_name);
             texts.map_err(|reason| format!("a property of {}: {reason}", property.owner))?;
         }
+        for volume in &self.device_volumes {
+            of_stream("a device's name", &volume.device, DEVICE_NAME_BYTES)?;
+            if ChannelGains::of(&volume.volumes).is_none() {
+                let (device, count) = (&volume.device, volume.volumes.len());
+                return Err(format!(
+                    "the device '{device}' has {count} volumes: there must be 1 to {}",
+                    ChannelGains::CHANNELS
+                ));
+            }
+        }
+        for volume in &self.stream_volumes {
+            of_stream("a program with a stream", &volume.program, STREAM_NAME_BYTES)?;
+            of_stream("a stream's name", &volume.stream, STREAM_NAME_BYTES)?;
+        }
         Ok(())
     }
+}
+
+/// Checks a name of what is no part of the graph.
+fn of_stream(what: &str, name: &str, most: usize) -> Result<(), String> {
+    if name.is_empty() || name.len() > most || name.chars().any(char::is_control) {
+        return Err(format!("{what} must have 1 to {most} bytes, and no control characters"));
+    }
+    Ok(())
 }
 
 fn named(

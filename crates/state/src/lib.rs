@@ -10,6 +10,7 @@ mod file;
 
 use std::collections::BTreeMap;
 
+use proto::stream::Gain;
 use rt::transport::{Position, valid};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,40 @@ pub struct State {
     /// Properties of clients and ports.
     #[serde(default)]
     pub properties: Vec<Property>,
+    /// Volumes of devices that play streams, those that were changed last at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_volumes: Vec<DeviceVolume>,
+    /// Volumes of programs' streams, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stream_volumes: Vec<StreamVolume>,
+}
+
+/// The volume of a device that plays streams.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceVolume {
+    /// Its name; `system` is the device that drives.
+    pub device: String,
+    /// Factors of its first channels; further ones have the greatest.
+    pub volumes: Vec<Gain>,
+    /// Nothing of it is heard.
+    #[serde(default)]
+    pub muted: bool,
+}
+
+/// The volume of what a program plays or records as a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamVolume {
+    /// Name of the program.
+    pub program: String,
+    /// Name of what it plays or records.
+    pub stream: String,
+    /// The factor.
+    pub volume: Gain,
+    /// Nothing of it is heard.
+    #[serde(default)]
+    pub muted: bool,
 }
 
 /// State and position of the transport.
@@ -279,6 +314,17 @@ mod tests {
                 property(Owner::Client("synth".into()), "text/plain"),
                 property(Owner::Port("synth:left".into()), ""),
             ],
+            device_volumes: vec![DeviceVolume {
+                device: "headphones".into(),
+                volumes: [0.3, 1.5].map(|factor| Gain::new(factor).unwrap()).into(),
+                muted: false,
+            }],
+            stream_volumes: vec![StreamVolume {
+                program: "consort play".into(),
+                stream: "song.wav".into(),
+                volume: Gain::UNITY,
+                muted: true,
+            }],
         }
     }
 
@@ -339,6 +385,18 @@ mod tests {
             (
                 "{\"consort_state\": 1, \"properties\": [{\"owner\": {\"client\": \"a\"}, \"key\": \"\", \"value\": \"v\"}]}",
                 "a key and a value",
+            ),
+            (
+                "{\"consort_state\": 1, \"device_volumes\": [{\"device\": \"a\", \"volumes\": []}]}",
+                "1 to 32",
+            ),
+            (
+                "{\"consort_state\": 1, \"device_volumes\": [{\"device\": \"\", \"volumes\": [1]}]}",
+                "a device's name",
+            ),
+            (
+                "{\"consort_state\": 1, \"stream_volumes\": [{\"program\": \"a\", \"stream\": \"b\", \"volume\": 17}]}",
+                "17 is no gain",
             ),
         ] {
             let refusal = State::parse(text).expect_err(text).to_string();

@@ -85,9 +85,8 @@ fn restore(
     state: Option<&StreamState>,
 ) -> Result<(), Error> {
     let Some(state) = state else { return Ok(()) };
-    if let Ok(gain) = Gain::new(state.gain)
-        && (gain != Gain::UNITY || state.muted)
-    {
+    // Also if it is the default one: a server may keep another volume by the stream's name.
+    if let Ok(gain) = Gain::new(state.gain) {
         set_volume(&server.requests, grant.stream, Some(gain), Some(state.muted))?;
     }
     if grant.ports.is_empty() || state.ports[0] == 0 {

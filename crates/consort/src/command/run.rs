@@ -123,8 +123,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     front_end: FrontEndArguments,
     /// Keep the state in this file and start with it: connections, aliases and properties, also of
-    /// programs that have left and may come back; the transport's position; and the quantum. If the
-    /// file holds something else, it is left alone and the server does not start
+    /// programs that have left and may come back; volumes of devices and streams, by their names;
+    /// the transport's position; and the quantum. If the file holds something else, it is left
+    /// alone and the server does not start
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// File of permissions. Each line is a rule: everything, nothing, or some of

@@ -11,7 +11,7 @@ use observe::Unlisted;
 
 use crate::exit;
 
-/// Save connections, aliases, properties, transport and quantum to a file
+/// Save connections, aliases, properties, volumes, transport and quantum to a file
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort save song.json

@@ -9,6 +9,7 @@ use rt::shm::EngineSegment;
 use state::{State, TransportPosition};
 
 use super::returning::Returns;
+use super::streams::KeptVolumes;
 use crate::model::{Change, Model};
 use crate::state_writer::StateWriter;
 
@@ -39,6 +40,9 @@ pub struct StatePersistence {
     /// Until when clients receive what an earlier server left for them; `None`: forever.
     until_ns: Option<u64>,
 }
+
+/// What is known of the graph, and of the volumes of streams and devices.
+type Known<'a> = (&'a Model, &'a KeptVolumes);
 
 /// What is written to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +90,7 @@ impl StatePersistence {
     /// Writes the state if it has changed, and not too often.
     pub(super) fn step(
         &mut self,
-        model: &mut Model,
+        (model, volumes): (&mut Model, &mut KeptVolumes),
         quantum: u32,
         engine: &EngineSegment,
         now_ns: u64,
@@ -98,17 +102,18 @@ impl StatePersistence {
         if self.scope == Scope::All {
             let rest = Some((quantum, settled(self.transport_place(engine))));
             self.changed |= self.written != rest;
+            self.changed |= volumes.take_changed();
         }
         if self.changed && self.next_ns <= now_ns {
-            self.write(model, quantum, engine);
+            self.write((model, volumes), quantum, engine);
             self.next_ns = now_ns + PAUSE_NS;
         }
     }
 
     /// Writes the last state, and waits for it for a bounded time, when the server stops cleanly.
-    pub(super) fn finish(&mut self, model: &Model, quantum: u32, engine: &EngineSegment) {
+    pub(super) fn finish(&mut self, known: Known<'_>, quantum: u32, engine: &EngineSegment) {
         if self.scope == Scope::All {
-            self.write(model, quantum, engine);
+            self.write(known, quantum, engine);
         }
         let Some(writer) = self.writer.take() else { return };
         let path = writer.finish();
@@ -119,9 +124,10 @@ impl StatePersistence {
         }
     }
 
-    fn write(&mut self, model: &Model, quantum: u32, engine: &EngineSegment) {
+    fn write(&mut self, (model, volumes): Known<'_>, quantum: u32, engine: &EngineSegment) {
         let place = self.transport_place(engine);
-        let state = model.state(Some(quantum), Some(place));
+        let mut state = model.state(Some(quantum), Some(place));
+        volumes.add_to(&mut state);
         self.changed = false;
         self.written = Some((quantum, settled(place)));
         let state = match self.scope {

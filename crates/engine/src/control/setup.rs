@@ -124,6 +124,11 @@ impl Control {
             Locking::Everything | Locking::Nothing => None,
             Locking::Segments => sys::process::memlock_limit(),
         };
+        let limits = StreamLimits::within(lockable);
+        let mut streams = Streams::new(streams, Arc::clone(&shared.device), limits);
+        if let Some(file) = config.state.as_deref() {
+            streams.keep_volumes(&file.state);
+        }
         Ok(Self {
             quotas: Quotas::new(&config, locking),
             peers: Peers::new(listeners, Disposal::start()?, memory),
@@ -135,11 +140,7 @@ impl Control {
             supervisor: Supervisor::new(&shared.recording, config.trace_switches),
             persistence: Persistence { state, returns: Returns::expected(after_crash) },
             services: Services::new(kit, hardware_monitor),
-            streams: Streams::new(
-                streams,
-                Arc::clone(&shared.device),
-                StreamLimits::within(lockable),
-            ),
+            streams,
             config,
             platform,
             poller,

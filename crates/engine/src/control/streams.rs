@@ -11,6 +11,7 @@ mod calls;
 mod device_end;
 mod devices;
 mod feeds;
+mod kept_volumes;
 mod moving;
 mod ports;
 mod requests;
@@ -38,6 +39,7 @@ use self::beginning::check_kept;
 use self::device_end::{DeviceEnd, DeviceFacts, check_driver};
 use self::devices::{DRIVER, Devices};
 use self::feeds::Feed;
+pub(super) use self::kept_volumes::KeptVolumes;
 use self::moving::Arrival;
 use self::ports::StreamPorts;
 use self::watches::Watches;
@@ -94,6 +96,8 @@ pub(super) struct Streams {
     waiting: Vec<(Ticket, NewStream)>,
     /// Programs that wait for a change of the devices, or of streams.
     watches: Watches,
+    /// Volumes for devices and streams that come again.
+    pub(super) kept_volumes: KeptVolumes,
 }
 
 #[derive(Debug)]
@@ -223,6 +227,7 @@ impl Streams {
             arrivals: Vec::new(),
             waiting: Vec::new(),
             watches: Watches::default(),
+            kept_volumes: KeptVolumes::default(),
         }
     }
 
@@ -263,6 +268,7 @@ impl Streams {
         };
         let shape = grant.shape();
         let number = self.next_number();
+        let volume = self.kept_volume_of(account, &new);
         let stream = OpenStream {
             peer,
             process,
@@ -283,8 +289,8 @@ impl Streams {
             reopens: new.reopens && new.direction != Direction::Record,
             wanted: None,
             grant,
-            volume: Volume::default(),
-            gain: Arc::new(SharedGain::new(1.0)),
+            volume,
+            gain: Arc::new(SharedGain::new(volume.factor())),
             state: State::Granted,
         };
         self.streams.insert(number, stream);

@@ -116,8 +116,8 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// A sink is there again on the next server, which keeps no volumes. One that somebody has set
-    /// there stays.
+    /// A sink is there again on the next server. A volume that somebody has set there, or that the
+    /// server has kept, stays.
     pub(super) fn sink_returned(&mut self, index: u32) {
         let is_new = |sink: &Sink| sink.volume == DeviceVolume::default();
         match self.sinks.get(index).is_some_and(is_new) {

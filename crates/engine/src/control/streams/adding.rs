@@ -184,7 +184,8 @@ impl Control {
         spawned.map_err(|error| refused(format!("no thread for the device: {error}")))?;
         let owner = new.ends_with_connection.then_some(peer);
         let end = DeviceEnd::new(own, shared);
-        self.streams.devices.insert(new.name, facts, end, owner, card);
+        let number = self.streams.devices.insert(new.name, facts, end, owner, card);
+        self.streams.restore_device(number);
         self.streams.watches.note_change();
         Ok(())
     }

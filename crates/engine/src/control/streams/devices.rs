@@ -204,7 +204,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Adds a device whose thread has the other ends.
+    /// Adds a device whose thread has the other ends; returns its number.
     pub(super) fn insert(
         &mut self,
         name: String,
@@ -212,11 +212,12 @@ impl Devices {
         end: DeviceEnd,
         owner: Option<u64>,
         card: Option<CardFacts>,
-    ) {
+    ) -> u32 {
         self.last += 1;
         let (pluggings, leaves) = (0, false);
         let further = Further { name, facts, end, owner, card, pluggings, leaves };
         self.further.insert(self.last, further);
+        self.last
     }
 
     /// Returns the name of a device with a card whose devices, by ALSA's names, are these.

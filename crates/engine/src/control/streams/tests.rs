@@ -1,4 +1,5 @@
 mod devices;
+mod kept_volumes;
 mod moving;
 
 use device::{Channels, DeviceLatency};

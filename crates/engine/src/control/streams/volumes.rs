@@ -68,6 +68,7 @@ impl Streams {
             device.calls.need(now_ns());
         }
         self.show_state(number);
+        self.keep_volume_of(number);
         Ok(volume)
     }
 
@@ -89,6 +90,7 @@ impl Streams {
         device.calls.need(now_ns());
         let volume = device.volume;
         self.watches.note_change();
+        self.keep_volume_of_device(number);
         Ok(volume)
     }
 }
