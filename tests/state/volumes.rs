@@ -5,12 +5,18 @@ use serde_json::Value;
 
 use crate::kept::{end_server, keeping};
 
+/// A minute, as a file.
+fn song(server: &Server) -> String {
+    let path = server.directory().join("song.wav");
+    Sound::of(48_000, &vec![vec![0.25; 60 * 48_000]; 2]).write(&path);
+    path.to_string_lossy().into_owned()
+}
+
 /// Adds the device `other`, and plays a minute there.
 fn player(server: &Server) -> Program {
     server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
-    let path = server.directory().join("song.wav");
-    Sound::of(48_000, &vec![vec![0.25; 60 * 48_000]; 2]).write(&path);
-    let player = server.spawn_consort(&["play", "--device", "other", &path.to_string_lossy()]);
+    let path = song(server);
+    let player = server.spawn_consort(&["play", "--device", "other", &path]);
     eventually("it plays", || {
         let status = server.consort_json(&["status"]);
         (status["streams"][0]["plays"] == true).then_some(())
@@ -84,6 +90,32 @@ fn a_killed_server_has_written_volumes() {
     server.start_again();
     let _again = player(&server);
     assert_eq!(volumes(&server), set);
+}
+
+#[test]
+fn two_streams_of_one_name_return_with_their_own_volumes() {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
+    let kept = directory.path().join("kept.json");
+    let options = ["--driver", "timer", "--state", &kept.to_string_lossy()];
+    let mut server = Server::start_in(directory, &options);
+    let path = song(&server);
+    let _players = [(); 2].map(|()| server.spawn_consort(&["play", &path]));
+    let all = |server: &Server| {
+        let status = server.consort_json(&["status"]);
+        let streams = status["streams"].as_array()?.iter();
+        let volumes: Vec<Value> = streams.map(|stream| stream["volume"].clone()).collect();
+        (volumes.len() == 2).then_some(volumes)
+    };
+    eventually("both have streams", || all(&server));
+    server.consort(&["volume", "2", "0.5"]).expect_success();
+    eventually("it is written", || {
+        std::fs::read_to_string(&kept).ok()?.contains("stream_volumes").then_some(())
+    });
+    server.kill();
+    server.start_again();
+    let mut volumes = eventually("both have returned", || all(&server));
+    volumes.sort_by(|one, other| one.as_f64().partial_cmp(&other.as_f64()).expect("numbers"));
+    assert_eq!(volumes, [0.5, 1.0].map(Value::from));
 }
 
 #[test]

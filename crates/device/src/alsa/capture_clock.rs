@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn its_position_is_what_was_captured_before_the_cycle() {
         let mut clock = running();
-        for (count, due_ns) in (2..1000).map(|count: u64| (count, 100 * MS + count * 10_001_000)) {
+        for (count, due_ns) in (2..1000).map(|count: u64| (count, 100 * MS + count * 10_030_000)) {
             clock.note_cycle(cycle(due_ns));
             let position = clock.position(due_ns + 3 * MS);
-            // A card that is 100 ppm slow: its own frames count.
+            // The card is slower than its rate says: its own frames count.
             assert_eq!((position.played, position.at_ns), (480 * count, due_ns));
         }
     }
