@@ -1,7 +1,10 @@
 //! Programs that mean harm: they lose their own connection, and no other program notices.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use harness::{PATIENCE, eventually};
@@ -166,5 +169,59 @@ fn a_program_that_never_reads_is_disconnected_or_waits_and_no_other_notices() {
             }
         }
         assert!(scene.pactl(&["info"]).contains("consort"));
+    });
+}
+
+/// Requests to open the stream that a connection opens as this one, and to delete it.
+fn opened_and_deleted(channel: u32) -> Vec<u8> {
+    // 16-bit stereo at 48 kHz, corked, with the usual buffer.
+    const STREAM: &[u8] = b"a\x03\x02\0\0\xbb\x80m\x02\x01\x02L\xff\xff\xff\xffN\
+        L\xff\xff\xff\xff1L\xff\xff\xff\xffL\xff\xff\xff\xffL\xff\xff\xff\xff\
+        L\0\0\0\0v\x02\0\x01\0\0\0\x01\0\x00000000000PN0000000B\0";
+    let delete = packet(4, &[b"L", &channel.to_be_bytes()[..]].concat());
+    [packet(3, STREAM), delete].concat()
+}
+
+/// Counts the requests of a connection that are done, until the connection ends.
+fn count_answers(socket: &UnixStream, answered: &AtomicU32) {
+    let mut socket = BufReader::new(socket);
+    let mut head = [0; 20];
+    while socket.read_exact(&mut head).is_ok() {
+        let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+        let mut content = vec![0; length as usize];
+        if socket.read_exact(&mut content).is_err() {
+            return;
+        }
+        answered.fetch_add((content[..5] == *b"L\0\0\0\x02").into(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn slow_requests_on_many_connections_hold_up_no_other_program() {
+    const STREAMS: u32 = 300;
+    beside_a_player(|scene| {
+        let requests: Vec<u8> = (0..STREAMS).flat_map(opened_and_deleted).collect();
+        let sockets: Vec<_> = (0..16)
+            .map(|_| {
+                let mut socket = connect(scene);
+                socket.write_all(&auth()).expect("sent");
+                socket.write_all(&requests).expect("sent");
+                socket
+            })
+            .collect();
+        let answered = AtomicU32::new(0);
+        thread::scope(|threads| {
+            for socket in &sockets {
+                threads.spawn(|| count_answers(socket, &answered));
+            }
+            assert!(scene.pactl(&["info"]).contains("consort"));
+            let before = answered.load(Ordering::Relaxed);
+            for socket in &sockets {
+                socket.shutdown(Shutdown::Both).expect("connected");
+            }
+            // Two requests for each stream, of sixteen programs.
+            assert!(before > 0, "they are served as well");
+            assert!(before < 16 * STREAMS, "all others waited for {before} requests");
+        });
     });
 }

@@ -15,6 +15,7 @@ mod ring;
 mod server;
 mod socket;
 mod spare_memory;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +38,7 @@ use sys::signals::TerminationSignals;
 use crate::front_end::{Admission, Effect, FrontEnd, Origin};
 use socket::Socket;
 use spare_memory::SpareMemory;
+use turns::Turns;
 
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
@@ -87,6 +89,7 @@ pub(crate) struct Service {
     network: Option<NetworkListener>,
     front_end: FrontEnd<ServerDevices>,
     links: BTreeMap<u32, Link>,
+    turns: Turns,
     /// The programs that are not read from, by the time until which, ns.
     resting: BTreeSet<(u64, u32)>,
     accounts: Accounts,
@@ -135,6 +138,7 @@ impl Service {
             network,
             front_end,
             links,
+            turns: Turns::default(),
             resting: BTreeSet::new(),
             accounts,
             retry,
@@ -168,7 +172,11 @@ impl Service {
             let admission_ns = self.admission_ns();
             let deadline_ns =
                 [due_ns, retry_ns, admission_ns, self.keeper.due_ns(), ended_ns, rested_ns];
-            self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
+            let awaits_turn = self.links.values().any(Link::awaits_turn).then_some(0);
+            let deadline_ns = deadline_ns.into_iter().chain([awaits_turn]).flatten().min();
+            self.poller.wait(&mut events, deadline_ns)?;
+            self.add_unhandled(&mut events);
+            self.turns.begin_round(&mut events);
             for event in &events {
                 match event.token {
                     SIGNALS => {
@@ -267,13 +275,28 @@ impl Service {
         }
     }
 
+    /// Adds the programs whose frames wait for their turn to those that the poller has reported.
+    fn add_unhandled(&self, events: &mut Vec<Event>) {
+        let unhandled = self.links.iter().filter(|(_, link)| link.awaits_turn());
+        let tokens: Vec<u64> = unhandled.map(|(number, _)| token(*number)).collect();
+        for token in tokens {
+            if events.iter().all(|event| event.token != token) {
+                events.push(Event { token, readable: true, writable: false, closed: false });
+            }
+        }
+    }
+
     fn link_ready(&mut self, token: u64, event: &Event) {
         let Ok(number) = u32::try_from(token - FIRST_LINK) else { return };
         let Some(link) = self.links.get_mut(&number) else { return };
+        let account = link.account();
+        let is_ready = event.readable || event.closed;
+        let turn = is_ready.then(|| self.turns.begin(account, now_ns())).flatten();
         let mut state = State::Open;
-        if event.readable || event.closed {
+        if let Some(turn) = turn {
             let front_end = &mut self.front_end;
-            state = link.read(|frame| front_end.frame(number, frame, now_ns()));
+            let goes_on = || turn.goes_on(now_ns());
+            state = link.read(goes_on, |frame| front_end.frame(number, frame, now_ns()));
             if front_end.shares_memory(number) {
                 link.share_memory();
             }
@@ -286,6 +309,9 @@ impl Service {
             self.write(number);
         }
         self.carry_out();
+        if let Some(turn) = turn {
+            self.turns.end(account, turn, now_ns());
+        }
     }
 
     /// Sends what the front end has for programs, and disconnects those that are to be.

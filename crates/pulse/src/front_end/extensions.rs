@@ -1,5 +1,6 @@
 //! The extensions of PulseAudio's modules that remember streams and devices, as mixers use them.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 
 use convert::ChannelMap;
@@ -92,18 +93,19 @@ impl<D: Devices> FrontEnd<D> {
         let entries = entries.ok_or(PulseError::Invalid)?;
         let memory = &mut self.desktop.memory;
         let mut has_changed = mode == WriteMode::Set && memory.forget_streams();
-        let mut written = Vec::new();
+        // Streams get what a name had last, once: each time may be a move.
+        let mut written = BTreeSet::new();
         for (name, entry) in entries {
             if mode != WriteMode::Merge || memory.stream(&name).is_none() {
                 has_changed |= memory.set_stream(&name, entry);
-                written.push(name);
+                written.insert(name);
             }
         }
         if has_changed {
             self.memory_changed();
         }
-        for name in applied_ns.iter().flat_map(|_| &written) {
-            self.restore_inputs(name, applied_ns.unwrap_or_default());
+        if let Some(now_ns) = applied_ns {
+            written.iter().for_each(|name| self.restore_inputs(name, now_ns));
         }
         Ok(Answer::Done)
     }

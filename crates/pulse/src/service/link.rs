@@ -36,6 +36,8 @@ pub(super) struct Link {
     account: u32,
     connected_ns: u64,
     frames: FrameReader<Memory>,
+    /// What was read of it when its turn was over.
+    unhandled: Vec<u8>,
     /// What it has not taken yet.
     outbox: VecDeque<u8>,
     closes: bool,
@@ -71,6 +73,7 @@ impl Link {
             account,
             connected_ns,
             frames: FrameReader::default(),
+            unhandled: Vec::new(),
             outbox: VecDeque::new(),
             closes: false,
             rests: false,
@@ -113,21 +116,38 @@ impl Link {
         self.frames.share_memory();
     }
 
-    /// Reads once, and passes on the frames that came.
-    pub fn read(&mut self, frame: impl FnMut(Frame<'_>)) -> State {
+    /// Returns whether frames of it wait for its next turn, and nothing else.
+    pub fn awaits_turn(&self) -> bool {
+        !self.unhandled.is_empty() && self.outbox.is_empty() && !self.rests && !self.closes
+    }
+
+    /// Reads once, unless frames are left of the last time, and passes on those that there are, as
+    /// long as `goes_on` says so.
+    pub fn read(&mut self, goes_on: impl FnMut() -> bool, frame: impl FnMut(Frame<'_>)) -> State {
         self.has_rested = false;
-        match (self.closes, self.frames.wanted()) {
-            (true, _) => State::Open,
-            (false, wanted) if wanted <= SHORT_BYTES => {
-                self.read_into(&mut [0; SHORT_BYTES][..wanted], frame)
+        if self.closes {
+            return State::Open;
+        }
+        if !self.unhandled.is_empty() {
+            let bytes = std::mem::take(&mut self.unhandled);
+            return self.handle(&bytes, goes_on, frame);
+        }
+        match self.frames.wanted() {
+            wanted if wanted <= SHORT_BYTES => {
+                self.read_into(&mut [0; SHORT_BYTES][..wanted], goes_on, frame)
             }
-            (false, wanted) => {
-                self.read_into(&mut [0; READ_BYTES][..wanted.min(READ_BYTES)], frame)
+            wanted => {
+                self.read_into(&mut [0; READ_BYTES][..wanted.min(READ_BYTES)], goes_on, frame)
             }
         }
     }
 
-    fn read_into(&mut self, bytes: &mut [u8], frame: impl FnMut(Frame<'_>)) -> State {
+    fn read_into(
+        &mut self,
+        bytes: &mut [u8],
+        goes_on: impl FnMut() -> bool,
+        frame: impl FnMut(Frame<'_>),
+    ) -> State {
         let Some(socket) = self.socket.get() else { return State::Ended };
         let mut descriptors = Vec::new();
         let received = receive_bytes(socket, bytes, &mut descriptors);
@@ -141,11 +161,21 @@ impl Link {
             }
         }
         match received {
-            Ok(0) => return State::Ended,
-            Ok(count) if self.frames.push(&bytes[..count], frame).is_err() => return State::Ended,
-            Err(error) if !is_passing(error.kind()) => return State::Ended,
-            Ok(_) | Err(_) => {}
+            Ok(0) => State::Ended,
+            Ok(count) => self.handle(&bytes[..count], goes_on, frame),
+            Err(error) if is_passing(error.kind()) => State::Open,
+            Err(_) => State::Ended,
         }
+    }
+
+    fn handle(
+        &mut self,
+        bytes: &[u8],
+        goes_on: impl FnMut() -> bool,
+        frame: impl FnMut(Frame<'_>),
+    ) -> State {
+        let Ok(taken) = self.frames.push_while(goes_on, bytes, frame) else { return State::Ended };
+        self.unhandled = bytes[taken..].into();
         if self.frames.has_many_to_release() {
             self.outbox.extend(self.frames.take_releases());
         }
@@ -234,7 +264,7 @@ mod tests {
         link.wake();
         assert_eq!((link.rest(), link.changed_interest()), (false, Some(Interest::Readable)));
         program.write_all(&[0; 4]).expect("written");
-        assert_eq!(link.read(|_| {}), State::Open);
+        assert_eq!(link.read(|| true, |_| {}), State::Open);
         assert_eq!((link.rest(), link.changed_interest()), (true, Some(Interest::Closed)));
     }
 }

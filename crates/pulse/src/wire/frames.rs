@@ -111,26 +111,36 @@ impl<S: Segment> FrameReader<S> {
     ///
     /// # Errors
     /// [`FrameError`]; the reader is of no use afterwards.
-    pub fn push(
+    pub fn push(&mut self, bytes: &[u8], emit: impl FnMut(Frame<'_>)) -> Result<(), FrameError> {
+        self.push_while(|| true, bytes, emit).map(drop)
+    }
+
+    /// Likewise, as long as `goes_on` says so, which is asked between frames. Returns how many
+    /// bytes were taken: the others are to be pushed next.
+    ///
+    /// # Errors
+    /// [`FrameError`]; the reader is of no use afterwards.
+    pub fn push_while(
         &mut self,
-        mut bytes: &[u8],
+        mut goes_on: impl FnMut() -> bool,
+        bytes: &[u8],
         mut emit: impl FnMut(Frame<'_>),
-    ) -> Result<(), FrameError> {
-        while !bytes.is_empty() {
-            bytes = match self.body {
-                None => self.read_descriptor(bytes)?,
-                Some((content, missing)) => self.read_body(content, missing, bytes, &mut emit)?,
+    ) -> Result<usize, FrameError> {
+        let mut rest = bytes;
+        while !rest.is_empty() && goes_on() {
+            rest = match self.body {
+                None => self.read_descriptor(rest)?,
+                Some((content, missing)) => self.read_body(content, missing, rest, &mut emit)?,
             };
             // What has no bytes is complete without any.
             if let Some((content, 0)) = self.body {
                 self.read_body(content, 0, &[], &mut emit)?;
             }
         }
-        if self.body.is_none() && self.head.is_empty() {
-            self.memory.check_arrived()
-        } else {
-            Ok(())
+        if rest.is_empty() && self.body.is_none() && self.head.is_empty() {
+            self.memory.check_arrived()?;
         }
+        Ok(bytes.len() - rest.len())
     }
 
     fn read_descriptor<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], FrameError> {
@@ -321,6 +331,29 @@ mod tests {
                 (None, b"a packet".to_vec()),
             ]);
         }
+    }
+
+    #[test]
+    fn what_is_not_taken_yet_is_pushed_next() {
+        let stream = [
+            frame(u32::MAX, 0, 0, b"first"),
+            registration(),
+            frame(5, 0, 0, b"samples"),
+            frame(u32::MAX, 0, 0, b"last"),
+        ];
+        let stream = stream.concat();
+        let (mut reader, mut rest, mut frames) = (sharing(), &stream[..], Vec::new());
+        while !rest.is_empty() {
+            let mut once = true;
+            let goes_on = || std::mem::take(&mut once);
+            let emit = |frame: Frame<'_>| frames.push(format!("{frame:?}"));
+            let taken = reader.push_while(goes_on, rest, emit).unwrap();
+            assert!((1..=20).contains(&taken), "a descriptor, or what follows it");
+            rest = &rest[taken..];
+        }
+        let mut whole = Vec::new();
+        sharing().push(&stream, |frame| whole.push(format!("{frame:?}"))).unwrap();
+        assert_eq!(frames, whole);
     }
 
     #[test]

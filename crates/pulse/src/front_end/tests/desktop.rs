@@ -280,6 +280,23 @@ fn a_mixer_reads_writes_and_deletes_what_is_remembered() {
 }
 
 #[test]
+fn a_stream_is_moved_once_however_often_its_name_is_written_at_once() {
+    let mut scene = Scene::new().with_sink("other");
+    let [player, mixer] = [scene.admitted(), scene.admitted()];
+    let index = scene.stream(player).stream_index;
+    let entry = |device: &[u8]| {
+        let name = b"tsink-input-by-application-name:a program\0";
+        [name, &b"m\0v\0"[..], device, b"0"].concat()
+    };
+    let [there, back] = [entry(b"tother\0"), entry(b"tconsort\0")];
+    let write =
+        [b"L\0\0\0\x02L\0\0\0\x021".to_vec(), [there.clone(), back].concat().repeat(20), there];
+    assert_eq!(scene.extension(mixer, STREAMS, &write.concat()), Ok(Vec::new()));
+    assert_eq!(scene.shown(player, index).sink_index, 1, "the last one counts");
+    assert_eq!(scene.front_end.devices_mut().moved.len(), 1);
+}
+
+#[test]
 fn a_mixer_that_has_subscribed_is_notified_of_what_is_remembered() {
     let mut scene = Scene::new();
     let [player, mixer] = [scene.admitted(), scene.admitted()];

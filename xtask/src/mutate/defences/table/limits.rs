@@ -102,6 +102,18 @@ pub(super) const LIMITS: &[Defence] = &[
     )
     .short(),
     unit(
+        "link_turn.without_end",
+        Replace("now_ns < self.until_ns", "true"),
+        PULSE,
+        "service::turns::tests::a_turn_ends_with_the_frame_that_is_handled_when_its_time_is_over",
+    ),
+    unit(
+        "link_turns.one_for_each_connection",
+        Replace("self.used_ns.get(&account).copied().unwrap_or(0)", "0"),
+        PULSE,
+        "service::turns::tests::a_program_has_one_time_for_all_of_its_connections",
+    ),
+    unit(
         "turns.one_for_each_connection",
         Replace("self.used_ns.get(&program).copied().unwrap_or(0)", "0"),
         ENGINE,
