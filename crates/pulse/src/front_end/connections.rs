@@ -149,9 +149,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     pub(super) fn name_client(&mut self, client: u32, tag: u32, props: Props) -> Answered {
-        let props = properties::limited(props)?;
-        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
-        known.props = props;
+        self.set_client_props(client, |_| Ok(props))?;
+        let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let version = known.version();
         self.notify(Facility::Client, EventType::Changed, client);
         let reply = SetClientNameReply { client_id: client };
@@ -163,10 +162,23 @@ impl<D: Devices> FrontEnd<D> {
         client: u32,
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
-        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
-        known.props = change(&known.props)?;
+        self.set_client_props(client, change)?;
         self.notify(Facility::Client, EventType::Changed, client);
         Ok(Answer::Done)
+    }
+
+    fn set_client_props(
+        &mut self,
+        client: u32,
+        change: impl FnOnce(&Props) -> Result<Props, PulseError>,
+    ) -> Result<(), PulseError> {
+        let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
+        let (account, before) = (known.origin.account, properties::bytes(&known.props));
+        let props = self.limited_for(account, before, change(&known.props)?)?;
+        if let Some(known) = self.clients.get_mut(&client) {
+            known.props = props;
+        }
+        Ok(())
     }
 
     pub(super) fn kill_client(&mut self, client: u32) -> Answered {

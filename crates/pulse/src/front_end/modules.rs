@@ -217,6 +217,12 @@ impl Modules {
         self.all.values().filter(|module| is_counted(module)).count()
     }
 
+    /// Returns the bytes of the arguments of all, whether they are there already or not.
+    pub fn arguments_bytes(&self) -> usize {
+        let arguments = self.all.values().filter_map(|module| module.argument.as_ref());
+        arguments.map(|argument| argument.as_bytes().len()).sum()
+    }
+
     /// Returns what the module says about a device that it has made.
     pub fn description_of(&self, device: &str) -> Option<Described> {
         self.all.iter().find_map(|(index, module)| {

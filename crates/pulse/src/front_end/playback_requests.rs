@@ -68,6 +68,7 @@ impl<D: Devices> FrontEnd<D> {
         let account = known.origin.account;
         self.check_streams_of(account)?;
         let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let props = self.limited_for(account, 0, props)?;
         let program_name = known.name().to_string_lossy().into_owned();
         let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
         let wanted = treatment::asked(asked.sink_index, asked.sink_name.as_deref(), states);
@@ -199,7 +200,10 @@ impl<D: Devices> FrontEnd<D> {
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
         let (index, input) = self.input_of(client, channel)?;
+        let (account, before) = (input.account, properties::bytes(&input.props));
         let props = change(&input.props)?;
+        let props = self.limited_for(account, before, props)?;
+        let (_, input) = self.input_of(client, channel)?;
         if std::mem::replace(&mut input.props, props) != input.props {
             input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
             self.desktop.is_stale = true;

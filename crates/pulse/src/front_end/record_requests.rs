@@ -155,6 +155,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let props = self.limited_for(account, 0, props)?;
         let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
         let wanted = treatment::asked(asked.source_index, asked.source_name.as_deref(), states);
         let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
@@ -323,7 +324,10 @@ impl<D: Devices> FrontEnd<D> {
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
         let (index, output) = self.output_of(client, channel)?;
+        let (account, before) = (output.account, properties::bytes(&output.props));
         let props = change(&output.props)?;
+        let props = self.limited_for(account, before, props)?;
+        let (_, output) = self.output_of(client, channel)?;
         if std::mem::replace(&mut output.props, props) != output.props {
             self.notify(Facility::SourceOutput, EventType::Changed, index);
         }

@@ -158,6 +158,7 @@ impl<D: Devices> FrontEnd<D> {
         for more in [&sample.props, &known.props, &asked.props] {
             props = properties::updated(&props, OVER_PROGRAM, more)?;
         }
+        let props = self.limited_for(account, 0, props)?;
         let states = (asked.volume != u32::MAX, false);
         let wanted = treatment::asked(asked.sink_index, asked.sink_name.as_deref(), states);
         let start = self.decide_start(Direction::Playback, &props, wanted);

@@ -17,6 +17,8 @@ pub(super) const MAX_SAMPLE_BYTES: u32 = 16 << 20;
 /// All samples, and those that play on after they were removed, bytes. The front end serves one
 /// user.
 const MAX_BYTES: usize = 64 << 20;
+/// Most bytes of the properties of all samples that are kept: a list of all is one packet.
+const MAX_PROPERTIES_BYTES: usize = 1 << 20;
 /// Most samples.
 const MAX_SAMPLES: usize = 1024;
 /// Longest name: PulseAudio's limit.
@@ -82,7 +84,11 @@ impl Samples {
         let is_room = same.is_some() || self.kept.len() < MAX_SAMPLES;
         // MUTATION: keep.without_limit
         let used = self.used_bytes();
-        if !is_room || used + sample.cost() > MAX_BYTES {
+        let others = self.kept.iter().filter(|(index, _)| same != Some(**index));
+        let props = others.map(|(_, kept)| &kept.props).chain([&sample.props]);
+        // MUTATION: keep.properties_without_limit
+        let described = props.map(properties::bytes).sum::<usize>();
+        if !is_room || used + sample.cost() > MAX_BYTES || described > MAX_PROPERTIES_BYTES {
             return Err(PulseError::TooLarge);
         }
         let sample = Arc::new(sample);
@@ -209,6 +215,20 @@ mod tests {
         assert_eq!(samples.keep(sample(c"more", 100)), Err(PulseError::TooLarge));
         playing.pop();
         assert_eq!(samples.keep(sample(c"more", 100)), Ok(Kept::New(4)));
+    }
+
+    #[test]
+    fn samples_have_no_more_properties_than_a_list_has_room_for() {
+        let described = |name: &CStr| {
+            let mut sample = sample(name, 1);
+            properties::set(&mut sample.props, c"a", &"x".repeat(MAX_PROPERTIES_BYTES / 2));
+            sample
+        };
+        let mut samples = Samples::default();
+        assert_eq!(samples.keep(described(c"one")), Ok(Kept::New(0)));
+        assert_eq!(samples.keep(described(c"one")), Ok(Kept::Replaced(0)));
+        assert_eq!(samples.keep(described(c"two")), Err(PulseError::TooLarge));
+        assert_eq!(samples.keep(sample(c"two", 1)), Ok(Kept::New(1)));
     }
 
     #[test]

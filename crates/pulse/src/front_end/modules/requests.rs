@@ -19,6 +19,8 @@ use crate::wire;
 const MAX_LINKS: usize = 32;
 /// Most modules.
 const MAX_MODULES: usize = 256;
+/// Most bytes of the arguments of all: a list of all is one packet.
+const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 /// Whatever keeps a module from being there is one error, as in PulseAudio.
 const FAILED: PulseError = PulseError::ModInitFailed;
 
@@ -118,6 +120,10 @@ impl<D: Devices> FrontEnd<D> {
         // MUTATION: modules.without_limit
         if self.modules.count(|_| true) >= MAX_MODULES {
             return Err(format!("there are {MAX_MODULES} modules, and these are the most").into());
+        }
+        // MUTATION: modules.arguments_without_limit
+        if self.modules.arguments_bytes() + text.len() > MAX_ARGUMENTS_BYTES {
+            return Err("the arguments of all modules would be too long".into());
         }
         self.refresh(now_ns);
         let Plan { device, link, listening } = self.plan(kind, &arguments)?;

@@ -1,5 +1,8 @@
 //! Programs of other users and of the network, and what they cost.
 
+use pulseaudio::protocol::UpdateClientProplistParams;
+use pulseaudio::protocol::props::PropsUpdateMode;
+
 use super::super::admission::{Admission, COOKIE_BYTES, Cookie};
 use super::super::{MAX_ANSWERED_BYTES, MAX_NETWORK_CLIENTS, Way};
 use super::*;
@@ -67,6 +70,30 @@ fn the_network_leaves_connections_for_programs_of_this_machine() {
     assert!(scene.connected(2001).is_some());
     scene.front_end.disconnected(remote[0]);
     assert!(connected(&mut scene, 2, Way::Network).is_some());
+}
+
+#[test]
+fn one_program_has_no_more_properties_than_a_list_has_room_for() {
+    let mut scene = with_cookie();
+    let clients: Vec<u32> = (0..20).map(|_| scene.admitted_of(7)).collect();
+    let add = |scene: &mut Scene, client: u32, key: &str| {
+        let mut props = Props::new();
+        props.set_bytes(text(key), [0; 3000]);
+        let update = UpdateClientProplistParams { mode: PropsUpdateMode::Replace, props };
+        scene.tell(client, &Command::UpdateClientProplist(update))
+    };
+    let mut added = 0;
+    for (client, key) in clients.iter().flat_map(|client| (0..20).map(move |key| (*client, key))) {
+        added += usize::from(add(&mut scene, client, &key.to_string()).is_ok());
+    }
+    assert_eq!(added, 347, "a megabyte");
+    assert_eq!(add(&mut scene, clients[0], "0"), Ok(()), "what is replaced makes room");
+    let stream = Command::CreatePlaybackStream(params());
+    let refused = scene.ask::<CreatePlaybackStreamReply>(clients[0], &stream);
+    assert_eq!(refused.expect_err("they are its properties, too"), PulseError::TooLarge);
+    let other = scene.admitted_of(8);
+    assert_eq!(add(&mut scene, other, "0"), Ok(()));
+    scene.stream(other);
 }
 
 #[test]

@@ -102,6 +102,31 @@ pub(super) const LIMITS: &[Defence] = &[
     )
     .short(),
     unit(
+        "limited_for.all_of_a_program",
+        Replace("all.saturating_sub(before)", "0"),
+        PULSE,
+        "front_end::tests::admission::one_program_has_no_more_properties_than_a_list_has_room_for",
+    ),
+    unit(
+        "properties.empty_ones_are_nothing",
+        Replace("ENTRY_BYTES", "0"),
+        PULSE,
+        "front_end::properties::tests::too_many_properties_are_refused",
+    ),
+    unit(
+        "keep.properties_without_limit",
+        Replace("sum::<usize>()", "count()"),
+        PULSE,
+        "front_end::samples::tests::samples_have_no_more_properties_than_a_list_has_room_for",
+    ),
+    unit(
+        "modules.arguments_without_limit",
+        Replace("self.modules.arguments_bytes() + text.len() > MAX_ARGUMENTS_BYTES", "false"),
+        PULSE,
+        "front_end::tests::modules::policies::\
+         the_arguments_of_all_modules_are_no_longer_than_a_list_has_room_for",
+    ),
+    unit(
         "link_turn.without_end",
         Replace("now_ns < self.until_ns", "true"),
         PULSE,

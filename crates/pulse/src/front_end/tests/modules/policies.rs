@@ -118,6 +118,29 @@ fn modules_are_limited() {
 }
 
 #[test]
+fn the_arguments_of_all_modules_are_no_longer_than_a_list_has_room_for() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let spaces = " ".repeat(60_000);
+    for port in 1..40 {
+        let arguments = text(&format!("port={port} auth-anonymous=1{spaces}"));
+        let load = LoadModuleParams {
+            name: text("module-native-protocol-tcp"),
+            arguments: Some(arguments),
+        };
+        // The first packet of a connection is short.
+        let packets = [Command::Stat, Command::LoadModule(load)].map(|command| {
+            let mut bytes = Vec::new();
+            encode_command_message(&mut bytes, 7, &command, MAX_VERSION).expect("a packet");
+            bytes
+        });
+        scene.send_bytes(client, &packets.concat());
+        scene.sent(client);
+    }
+    assert_eq!(scene.module_names(client).len(), 17, "a megabyte");
+}
+
+#[test]
 fn a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out() {
     let mut scene = Scene::new();
     let module = Way::Module { module: 9, is_open: true };
