@@ -27,6 +27,7 @@ use link_processes::LinkNews;
 use listener::Accepted;
 pub(crate) use listener::default_path;
 pub use listener::{Listener, arguments_of_front_end, front_end_at};
+use module_listeners::Came;
 pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
 pub(crate) use server::ServerDevices;
@@ -241,11 +242,12 @@ impl Service {
         }
         for _ in 0..ACCEPTED_AT_ONCE {
             let accepted = match (&self.network, listener) {
-                (Some(network), NETWORK) => network.accept(),
+                (Some(network), NETWORK) => network.accept().map(Came::Accepted),
                 (_, MODULES) => self.front_end.devices_mut().listeners().accept(),
-                _ => self.local.accept(),
+                _ => self.local.accept().map(Came::Accepted),
             };
-            let Some(Accepted { socket, way, peer, confined }) = accepted else { return };
+            let Some(came) = accepted else { return };
+            let Came::Accepted(Accepted { socket, way, peer, confined }) = came else { continue };
             let socket = self.disposal.queue().foreign(socket);
             let account = self.accounts.came(peer);
             // One too many is disconnected at once.

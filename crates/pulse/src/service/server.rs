@@ -75,8 +75,8 @@ impl ServerDevices {
     }
 
     /// Returns where modules let programs in.
-    pub(super) fn listeners(&self) -> &ModuleListeners {
-        &self.listeners
+    pub(super) fn listeners(&mut self) -> &mut ModuleListeners {
+        &mut self.listeners
     }
 
     /// Returns what is readable once there is news of what passes frames on.
