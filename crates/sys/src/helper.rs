@@ -133,6 +133,9 @@ impl Drop for Helper {
     }
 }
 
+/// Longest line, bytes: a longer one is no line, and nothing is read behind it.
+const MAX_LINE_BYTES: usize = 64 << 10;
+
 /// The lines that a process writes to its standard output.
 #[derive(Debug)]
 pub struct Lines {
@@ -175,6 +178,12 @@ impl Lines {
             match self.output.read(&mut bytes) {
                 Ok(0) | Err(_) => self.has_ended = true,
                 Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
+            }
+            // MUTATION: lines.of_any_length
+            let is_too_long = self.buffer.len() > MAX_LINE_BYTES;
+            if is_too_long && !self.buffer.contains(&b'\n') {
+                self.buffer.clear();
+                self.has_ended = true;
             }
         }
     }
@@ -275,6 +284,16 @@ mod tests {
         assert!(!lines.has_ended(), "it was not read to its end");
         assert_eq!(lines.next_until(None).as_deref(), Some("last"), "a line without its break");
         assert_eq!(lines.next_until(None), None);
+        assert!(lines.has_ended());
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_not_kept_and_ends_the_output() {
+        let script = "echo first; head -c 200000 /dev/zero; exec sleep 1000";
+        let mut helper = shell(script, Ending::Kill);
+        let mut lines = helper.lines().unwrap();
+        assert_eq!(lines.next_until(soon()).as_deref(), Some("first"));
+        assert_eq!(lines.next_until(soon()), None);
         assert!(lines.has_ended());
     }
 

@@ -15,6 +15,8 @@ use crate::output::NewLink;
 
 /// How long a process may take to end when this one does, or has closed its output, ns.
 const END_TIMEOUT_NS: u64 = 2_000_000_000;
+/// Lines of one process that are read at once: more than it ever says.
+const MOST_LINES: usize = 16;
 /// Within how long after the processes of its clients a server has ended, ns.
 const WITH_SERVER_NS: u64 = 500_000_000;
 /// Within how long a process says that it passes frames on, ns: the server and a plug-in may keep
@@ -77,8 +79,9 @@ struct Process {
     number: Option<u32>,
     helper: Helper,
     lines: Lines,
-    /// By when it says whether it passes frames on, ns; `None`: it has.
-    begins_by_ns: Option<u64>,
+    /// By when it says whether it passes frames on, ns; or once it was asked to, ends. `None`: it
+    /// has begun.
+    due_ns: Option<u64>,
     /// Why it ends.
     reason: Option<String>,
 }
@@ -109,12 +112,16 @@ impl LinkProcesses {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let ending = Ending::CloseInput { timeout_ns: END_TIMEOUT_NS };
         let helper = Helper::spawn(&mut command, ending);
-        let mut helper = helper.context("no process can be started for it")?;
+        self.watch(number, helper.context("no process can be started for it")?)
+    }
+
+    /// Reads what a process says.
+    fn watch(&mut self, number: u32, mut helper: Helper) -> anyhow::Result<()> {
         let lines = helper.lines().context("its process has no output")?;
         self.poller.add(&lines, self.next, Interest::Readable)?;
         let (number, reason) = (Some(number), None);
-        let begins_by_ns = Some(now_ns() + BEGIN_WITHIN_NS);
-        self.all.insert(self.next, Process { number, helper, lines, begins_by_ns, reason });
+        let due_ns = Some(now_ns() + BEGIN_WITHIN_NS);
+        self.all.insert(self.next, Process { number, helper, lines, due_ns, reason });
         self.next += 1;
         Ok(())
     }
@@ -125,6 +132,8 @@ impl LinkProcesses {
         for process in self.all.values_mut().filter(|process| process.number == Some(number)) {
             process.helper.close_input();
             process.number = None;
+            // MUTATION: link_processes.ended_after_any_time
+            process.due_ns = Some(now_ns() + END_TIMEOUT_NS);
         }
     }
 
@@ -137,8 +146,8 @@ impl LinkProcesses {
 
     /// Returns when to look for news although none is readable, ns.
     pub fn due_ns(&self) -> Option<u64> {
-        let begins = self.all.values().filter_map(|process| process.begins_by_ns);
-        begins.chain(self.ended.due_ns()).min()
+        let due = self.all.values().filter_map(|process| process.due_ns);
+        due.chain(self.ended.due_ns()).min()
     }
 
     /// Returns what is new, by the numbers of the processes.
@@ -149,32 +158,42 @@ impl LinkProcesses {
         }
         for event in events {
             let Some(process) = self.all.get_mut(&event.token) else { continue };
-            while let Some(line) = process.lines.next_until(Some(0)) {
-                let is_awaited = process.begins_by_ns.take().is_some();
+            let mut count = 0;
+            while count < MOST_LINES
+                && let Some(line) = process.lines.next_until(Some(0))
+            {
+                count += 1;
+                let Some(number) = process.number else { continue };
+                let is_awaited = process.due_ns.take().is_some();
                 if let Some(reason) = line.strip_prefix(ENDED) {
                     process.reason = Some(reason.to_owned());
-                } else if let Some(number) = process.number.filter(|_| is_awaited) {
+                } else if is_awaited {
                     let begun = if line.starts_with(READY) { Ok(()) } else { Err(line) };
                     news.push((number, LinkNews::Begun(begun)));
                 }
             }
-            if process.lines.has_ended() {
+            // One whose output has ended is about to end. A plug-in may say anything in its name,
+            // and without end.
+            if count == MOST_LINES || process.lines.has_ended() {
                 let _ = self.poller.remove(&process.lines);
-                // It has closed its output, so that it is about to end.
-                let ended = self.all.remove(&event.token);
-                if let Some(Process { number: Some(number), reason, .. }) = ended {
-                    self.ended.note(number, reason, now_ns);
+                let Some(ended) = self.all.remove(&event.token) else { continue };
+                if let Some(number) = ended.number {
+                    self.ended.note(number, ended.reason, now_ns);
                 }
+                end_elsewhere(ended.helper);
             }
         }
-        for process in self.all.values_mut() {
-            // One that hangs: its output ends next.
+        let hangs = |process: &mut Process| {
             // MUTATION: link_processes.begun_after_any_time
-            if process.begins_by_ns.take_if(|by_ns| *by_ns <= now_ns).is_some() {
-                process.helper.kill();
-                let reason = "its process does not begin: a plug-in that it loads may hang";
-                news.extend(process.number.map(|of| (of, LinkNews::Begun(Err(reason.into())))));
-            }
+            process.due_ns.take_if(|by_ns| *by_ns <= now_ns).is_some()
+        };
+        for (_, mut process) in self.all.extract_if(.., |_, process| hangs(process)) {
+            // Its output may not end with it: it may have passed that on.
+            let _ = self.poller.remove(&process.lines);
+            process.helper.kill();
+            end_elsewhere(process.helper);
+            let reason = "its process does not begin: a plug-in that it loads may hang";
+            news.extend(process.number.map(|of| (of, LinkNews::Begun(Err(reason.into())))));
         }
         while let Some((number, reason)) = self.ended.take_due(now_ns) {
             news.push((number, LinkNews::Ended(reason)));
@@ -189,9 +208,84 @@ impl AsFd for LinkProcesses {
     }
 }
 
+/// Waits on a thread for the end of a process, which may take its time although it has closed its
+/// output.
+fn end_elsewhere(helper: Helper) {
+    // MUTATION: end_elsewhere.at_once
+    let body = move || drop(helper);
+    // Without a thread, it is waited for here.
+    let _ = std::thread::Builder::new().name("ending".into()).spawn(body);
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use sys::process::PidFd;
+    use sys::signals::Signal;
+
     use super::*;
+
+    /// Longer than any test.
+    const LONG_NS: u64 = 600_000_000_000;
+
+    /// How long such a process is waited for.
+    const WAITED_NS: u64 = 20_000_000_000;
+
+    /// A process with the number 1 that is a script.
+    fn with_script(script: &str) -> (LinkProcesses, PidFd) {
+        let mut links = LinkProcesses::new().expect("a poller");
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let ending = Ending::CloseInput { timeout_ns: WAITED_NS };
+        let helper = Helper::spawn(&mut command, ending).expect("a process");
+        let process = PidFd::open(helper.id()).expect("it runs");
+        links.watch(1, helper).expect("watched");
+        (links, process)
+    }
+
+    /// Waits for what is said, until the process is not watched any more; returns the news.
+    fn news_of_end(links: &mut LinkProcesses) -> Vec<(u32, LinkNews)> {
+        let mut news = Vec::new();
+        while !links.all.is_empty() {
+            let mut events = Vec::new();
+            links.poller.wait(&mut events, None).expect("a poller");
+            news.extend(links.news(now_ns()));
+        }
+        news
+    }
+
+    #[test]
+    fn a_process_that_closes_its_output_and_stays_is_not_waited_for() {
+        let (mut links, process) = with_script("echo joined: x; exec >&-; exec sleep 1000");
+        assert_eq!(news_of_end(&mut links), [(1, LinkNews::Begun(Ok(())))]);
+        assert_eq!(process.has_ended().ok(), Some(false));
+        process.kill(Signal::Terminate).expect("it runs");
+        let later_ns = now_ns() + WITH_SERVER_NS;
+        assert_eq!(links.news(later_ns), [(1, LinkNews::Ended(None))]);
+    }
+
+    #[test]
+    fn a_process_that_says_more_than_any_is_one_that_has_ended() {
+        let (mut links, process) = with_script("exec yes");
+        let refused = LinkNews::Begun(Err("y".into()));
+        assert_eq!(news_of_end(&mut links), [(1, refused)]);
+        assert_eq!(process.wait_until(Some(now_ns() + LONG_NS)).ok(), Some(true));
+    }
+
+    #[test]
+    fn a_process_that_is_not_needed_any_more_and_stays_is_killed() {
+        let (mut links, process) = with_script("echo joined: x; exec sleep 1000");
+        let mut events = Vec::new();
+        links.poller.wait(&mut events, None).expect("a poller");
+        assert_eq!(links.news(0), [(1, LinkNews::Begun(Ok(())))]);
+        assert_eq!(links.due_ns(), None);
+        links.end(1);
+        let due_ns = links.due_ns().expect("it is to end");
+        assert_eq!((links.news(due_ns - 1), links.all.len()), (vec![], 1));
+        assert_eq!((links.news(due_ns), links.all.len()), (vec![], 0));
+        assert_eq!(process.wait_until(Some(now_ns() + LONG_NS)).ok(), Some(true));
+    }
 
     #[test]
     fn an_end_is_news_after_a_while_and_never_if_its_number_was_given_up() {

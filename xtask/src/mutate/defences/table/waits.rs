@@ -4,6 +4,7 @@ use super::super::super::edit::Edit::{Delete, Replace};
 use super::super::{Defence, process, unit};
 
 const ENGINE: &str = "consort-engine";
+const PULSE: &str = "consort-pulse";
 const SYS: &str = "consort-sys";
 
 pub(super) const WAITS: &[Defence] = &[
@@ -83,6 +84,26 @@ pub(super) const WAITS: &[Defence] = &[
         Replace("WHEN_DONE_LIMIT_NS", "u64::MAX"),
         "transport",
         "freewheel::freewheel_waits_once_for_a_client_that_is_stopped",
+    ),
+    unit(
+        "link_processes.ended_after_any_time",
+        Delete,
+        PULSE,
+        "service::link_processes::tests::\
+         a_process_that_is_not_needed_any_more_and_stays_is_killed",
+    ),
+    unit(
+        "end_elsewhere.at_once",
+        Replace("move || drop(helper)", "{ drop(helper); || () }"),
+        PULSE,
+        "service::link_processes::tests::\
+         a_process_that_closes_its_output_and_stays_is_not_waited_for",
+    ),
+    unit(
+        "lines.of_any_length",
+        Replace("self.buffer.len() > MAX_LINE_BYTES", "false"),
+        SYS,
+        "helper::tests::a_line_that_does_not_end_is_not_kept_and_ends_the_output",
     ),
     process(
         "link_processes.begun_after_any_time",
