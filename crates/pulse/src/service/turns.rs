@@ -70,8 +70,8 @@ mod tests {
     /// More frames than fit into a turn.
     const FRAMES: usize = 100;
 
-    /// Connections that have as many frames in each round: the account of each, how long one of its frames takes,
-    /// ns, and how many were handled.
+    /// Connections that have as many frames in each round: the account of each, how long one of
+    /// its frames takes, ns, and how many were handled.
     struct Connections {
         turns: Turns,
         now_ns: u64,
