@@ -7,7 +7,7 @@ use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CorkStreamParams, CreateRecordStreamReply, ExtensionParams, GenericStreamEvent,
     MoveStreamParams, RecordStreamParams, ServerInfo, SetDeviceVolumeParams, SetStreamMuteParams,
-    SetStreamVolumeParams, SinkInfo, SinkInputInfo, SourceOutputInfo, Volume,
+    SetStreamVolumeParams, SinkInfo, SinkInputInfo, SourceOutputInfo, SubscriptionMask, Volume,
 };
 
 use super::super::WHY_DEFAULT;
@@ -280,10 +280,12 @@ fn a_mixer_reads_writes_and_deletes_what_is_remembered() {
 }
 
 #[test]
-fn a_stream_is_moved_once_however_often_its_name_is_written_at_once() {
+fn a_stream_changes_once_however_often_its_name_is_written_at_once() {
     let mut scene = Scene::new().with_sink("other");
-    let [player, mixer] = [scene.admitted(), scene.admitted()];
+    let [player, mixer, watcher] = [scene.admitted(), scene.admitted(), scene.admitted()];
     let index = scene.stream(player).stream_index;
+    let mask = SubscriptionMask::SINK_INPUT;
+    scene.tell(watcher, &Command::Subscribe(mask)).expect("subscribed");
     let entry = |device: &[u8]| {
         let name = b"tsink-input-by-application-name:a program\0";
         [name, &b"m\0v\0"[..], device, b"0"].concat()
@@ -293,7 +295,7 @@ fn a_stream_is_moved_once_however_often_its_name_is_written_at_once() {
         [b"L\0\0\0\x02L\0\0\0\x021".to_vec(), [there.clone(), back].concat().repeat(20), there];
     assert_eq!(scene.extension(mixer, STREAMS, &write.concat()), Ok(Vec::new()));
     assert_eq!(scene.shown(player, index).sink_index, 1, "the last one counts");
-    assert_eq!(scene.front_end.devices_mut().moved.len(), 1);
+    assert_eq!(scene.events(watcher).len(), 2, "its volume, and its sink");
 }
 
 #[test]
