@@ -19,7 +19,8 @@ enum RememberedItem {
     Property(state::Property),
 }
 
-/// Remembered items, bounded by [`LIMIT_BYTES`]; the oldest is dropped first.
+/// Remembered items, bounded by [`LIMIT_BYTES`], and by [`MOST_OF_A_NAME`] for each name; the oldest
+/// is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct RememberedGraph {
     /// Everything that is removed is remembered; otherwise only what [`Model::expect`] added.
@@ -35,6 +36,9 @@ pub(super) struct RememberedGraph {
 
 /// The most memory that programs leave which never come back under their names.
 const LIMIT_BYTES: usize = 4 * 1024 * 1024;
+/// The most items of a client or a port. All of them are looked at when one is added or dropped,
+/// and when the client or the port comes back.
+const MOST_OF_A_NAME: usize = 1024;
 /// What an item takes in addition to its texts, approximately.
 const OVERHEAD_BYTES: usize = 128;
 
@@ -76,9 +80,19 @@ impl RememberedItem {
 
 impl RememberedGraph {
     fn put(&mut self, had: RememberedItem) {
-        let before = had.names().first().map_or_else(Vec::new, |name| self.of(name));
-        for (age, _) in before.into_iter().filter(|(_, other)| had.replaces(other)) {
-            self.take(age);
+        let before = had.names().first().and_then(|name| self.by_name.get(*name));
+        let replaced = before.into_iter().flatten().copied().find(|age| {
+            let other = self.by_age.get(age);
+            other.is_some_and(|other| had.replaces(other))
+        });
+        replaced.into_iter().for_each(|age| self.take(age));
+        for name in had.names() {
+            let of_name = self.by_name.get(name);
+            // MUTATION: remembered.any_number_of_a_name
+            let is_full = of_name.is_some_and(|ages| ages.len() >= MOST_OF_A_NAME);
+            if let Some(oldest) = of_name.and_then(BTreeSet::first).copied().filter(|_| is_full) {
+                self.take(oldest);
+            }
         }
         self.bytes += had.bytes();
         for name in had.names() {

@@ -146,6 +146,28 @@ fn only_the_newest_remembered_items_fit_the_limit() {
 }
 
 #[test]
+fn only_the_newest_items_of_a_name_are_remembered() {
+    let mut remembered = RememberedGraph::default();
+    let put = |remembered: &mut RememberedGraph, number: usize| {
+        let source = connection("synth:out", &format!("mixer:in_{number}"));
+        let destination = connection(&format!("synth:out_{number}"), "mixer:in");
+        remembered.put(RememberedItem::Connection(source));
+        remembered.put(RememberedItem::Connection(destination));
+    };
+    (0..2 * MOST_OF_A_NAME).for_each(|number| put(&mut remembered, number));
+    for name in ["synth:out", "mixer:in"] {
+        let kept = remembered.connections_of(name);
+        assert_eq!(kept.len(), MOST_OF_A_NAME, "{name}");
+        let (_, oldest) = &kept[0];
+        let names = [&oldest.source, &oldest.destination];
+        assert!(names.iter().any(|name| name.ends_with("_1024")), "{names:?}");
+    }
+    // One that is there already makes no other go.
+    put(&mut remembered, 2 * MOST_OF_A_NAME - 1);
+    assert_eq!(remembered.connections_of("synth:out").len(), MOST_OF_A_NAME);
+}
+
+#[test]
 fn a_server_that_keeps_no_state_keeps_nothing_of_what_goes() {
     let mut model = Model::new(Limits { clients: 8, ports: 16, connections: 16 });
     let client = open(&mut model, "synth", &[("out", 2), ("in", 1)]);

@@ -316,6 +316,12 @@ pub(super) const LIMITS: &[Defence] = &[
         "stream_budget::tests::more_memory_for_a_stream_comes_from_its_programs_share",
     ),
     unit(
+        "remembered.any_number_of_a_name",
+        Replace("of_name.is_some_and(|ages| ages.len() >= MOST_OF_A_NAME)", "false"),
+        ENGINE,
+        "model::remembered::tests::only_the_newest_items_of_a_name_are_remembered",
+    ),
+    unit(
         "nearest.compares_all_names",
         Replace("alike.take(CANDIDATES)", "alike"),
         ENGINE,
