@@ -19,8 +19,8 @@ enum RememberedItem {
     Property(state::Property),
 }
 
-/// Remembered items, bounded by [`LIMIT_BYTES`], and by [`MOST_OF_A_NAME`] for each name; the oldest
-/// is dropped first.
+/// Remembered items, bounded by [`LIMIT_BYTES`], and for each name by [`MOST_OF_A_NAME`]; the
+/// oldest is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct RememberedGraph {
     /// Everything that is removed is remembered; otherwise only what [`Model::expect`] added.
