@@ -189,6 +189,16 @@ fn unusable(error: SegmentError) -> RequestError {
     RequestError::Memory(error.to_string())
 }
 
+/// Why a stream's memory was not populated.
+fn not_populated(error: &std::io::Error) -> String {
+    // The advice that populates memory is unknown to an older kernel.
+    let hint = match error.kind() {
+        std::io::ErrorKind::InvalidInput => "; streams need Linux 5.14 or later",
+        _ => "",
+    };
+    format!("no memory for a stream: {error}{hint}")
+}
+
 /// Keeps a stream in memory for the driver thread; returns a smaller ring if this one is too large.
 fn kept_in_memory(
     locking: Locking,
@@ -196,10 +206,7 @@ fn kept_in_memory(
     populate: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<Option<RingShape>, RequestError> {
     if locking == Locking::Nothing {
-        let populated = populate();
-        return populated
-            .map(|()| None)
-            .map_err(|error| refused(format!("no memory for a stream: {error}")));
+        return populate().map(|()| None).map_err(|error| refused(not_populated(&error)));
     }
     match lock() {
         Ok(()) => Ok(None),
