@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
+use std::time::Duration;
 
 use alsa_sys as ffi;
 
@@ -48,10 +49,23 @@ pub struct Pcm {
 // of one handle come from one thread at a time, since `Pcm` is not `Sync`.
 unsafe impl Send for Pcm {}
 
+/// How often it is looked whether other threads have ended, a millisecond apart.
+const LOOKS: u32 = 100;
+
 /// Tells the library that each handle is used by one thread at a time, so that it takes no lock in
-/// a cycle (`LIBASOUND_THREAD_SAFE`). Does nothing if the process already has a second thread.
+/// a cycle (`LIBASOUND_THREAD_SAFE`). Does nothing if the process has a second thread already. One
+/// that was joined is waited for: the kernel lists it for a moment longer.
 pub fn disable_library_locks() {
-    if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
+    let is_alone =
+        || std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
+    let becomes_alone = (0..LOOKS).any(|_| {
+        let is_alone = is_alone();
+        if !is_alone {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        is_alone
+    });
+    if becomes_alone {
         // SAFETY: this is the process's only thread, so no other one reads the environment
         // meanwhile.
         unsafe { std::env::set_var("LIBASOUND_THREAD_SAFE", "0") };

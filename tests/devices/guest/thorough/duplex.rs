@@ -21,6 +21,13 @@ pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
     least
 }
 
+/// A program for which cycles run: without one, they end after a second.
+fn cycling(server: &Server) -> Program {
+    let metro = server.spawn("jack_metro", &["-b", "120"]);
+    server.await_active("metro");
+    metro
+}
+
 /// This many readings of `jack_iodelay` between the server's first two ports, frames with three
 /// decimal places.
 pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> {
@@ -80,6 +87,7 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
         )
     };
     assert_eq!(reported(), (1024, 3072));
+    let _metro = cycling(&server);
     server.run("jack_bufsize", &["2048"]).expect_success();
     server.await_cycles(50);
     awaited("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
@@ -124,6 +132,7 @@ fn sleeps(server: &mut Server) -> u64 {
 fn the_timer_rule_wakes_once_a_cycle() {
     let options = ["--quantum", "1024", "--periods", "3", "--wake", "timer"];
     let mut server = server_on("hw:2", &options);
+    let _metro = cycling(&server);
     server.await_cycles(100);
     let begin = (sleeps(&mut server), xruns_and_cycles(&server).1);
     server.await_cycles(300);

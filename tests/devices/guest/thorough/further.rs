@@ -51,7 +51,7 @@ fn a_further_card_plays_until_it_is_removed() {
     server.consort(&["device", "remove", "Loopback"]).expect_success();
     assert_eq!(device_state(&server, "Loopback"), None);
     let again = server.consort(&["device", "remove", "Loopback"]);
-    assert!(again.stderr.contains("no device is called 'Loopback'"), "{}", again.stderr);
+    assert!(again.stderr.contains("there is no device 'Loopback'"), "{}", again.stderr);
 }
 
 #[test]
