@@ -12,3 +12,4 @@ mod reservation;
 mod sessions;
 mod signatures;
 mod streams;
+mod waiting;

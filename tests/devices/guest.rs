@@ -1,11 +1,13 @@
 //! What is tested inside the virtual machine. Card 0 is HDA, 1 a loopback, 2 a dummy, 9 USB.
 
+mod asleep;
 mod beside_pipewire;
 mod cold_start;
 mod elements;
 mod far;
 mod midi;
 mod quick;
+mod realtime_group;
 mod second_card;
 mod streams;
 mod thorough;

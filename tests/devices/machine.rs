@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{binary, library_directory};
+use harness::{binary, c_program, library_directory};
 use tempfile::TempDir;
 
 /// The tool that boots the machine, relative to the project's root.
@@ -12,12 +12,46 @@ const TOOL: &str = "tools/vm-run";
 /// Attempts to boot a machine that does not reach its tests: a busy host delays its devices.
 const STARTS: usize = 3;
 
+/// Says that nothing is to be built there, or nothing but programs in C.
+const ALL_IS_BUILT: &str = "CONSORT_TESTS_ARE_BUILT=all";
+const IS_BUILT: &str = "CONSORT_TESTS_ARE_BUILT=1";
+
 /// The machine's command. Its clock runs on while it waits for this computer's disk, so large files
 /// are read before the tests begin.
 const START: &str = r#"filter=$0; cat "$@" > /dev/null; exec "$1" --ignored --test-threads=1 --nocapture "$filter""#;
 
 fn tool() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TOOL)
+}
+
+/// What a machine needs of this computer that shares nothing with it, besides what is built here.
+const IN_MEMORY: [&str; 11] = [
+    "/bin/sh",
+    "/bin/cat",
+    "/usr/bin/env",
+    "/usr/bin/timeout",
+    "/usr/bin/arecord",
+    "/usr/bin/aplay",
+    "/usr/bin/paplay",
+    "/usr/lib/x86_64-linux-gnu/libsndfile.so.1",
+    "/usr/share/alsa",
+    "/etc/passwd",
+    "/etc/group",
+];
+
+/// Runs the guest's tests that `filter` names on a machine that can sleep, with these options.
+fn run_asleep(filter: &str, options: &[&str], seconds: u32) {
+    let libraries = ["libjack.so", "libjackserver.so", "libjacknet.so"].map(binary);
+    let test = std::env::current_exe().expect("the test's own path");
+    let built = [test, binary("consort"), c_program("victims/probe.c").into()];
+    let built = built.iter().chain(&libraries).map(|path| path.to_string_lossy());
+    let files: Vec<_> = built.chain(IN_MEMORY.map(Into::into)).collect();
+    let list = tempfile::NamedTempFile::with_prefix("consort-files-").expect("a temporary file");
+    std::fs::write(list.path(), files.join("\n") + "\n").expect("a list");
+    // What is asked how long it slept keeps the machine's own time.
+    let clock = ["--qemu", "-rtc", "--qemu", "clock=vm", "--in-memory"];
+    let list = list.path().to_string_lossy();
+    run(filter, &[options, &clock, &[&list]].concat(), seconds);
 }
 
 /// Runs the guest's tests that `filter` names on a machine with these options.
@@ -33,7 +67,7 @@ fn run(filter: &str, options: &[&str], seconds: u32) {
             .arg(directory.path());
         command.args(options).args([
             "env",
-            "CONSORT_TESTS_ARE_BUILT=1",
+            if options.contains(&"--in-memory") { ALL_IS_BUILT } else { IS_BUILT },
             "RUST_BACKTRACE=0",
             "sh",
             "-c",
@@ -125,6 +159,12 @@ fn thoroughly_with_other_sound_servers() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_a_machine_that_sleeps() {
+    run_asleep("guest::asleep::", &["--usb", "--hda", "none"], 600);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_on_a_closed_card() {
     run("guest::cold_start::", &["--hda", "none"], 600);
 }
@@ -134,6 +174,13 @@ fn thoroughly_on_a_closed_card() {
 #[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_beside_pipewire() {
     run("guest::beside_pipewire::", &["--udev", "--hda", "none"], 600);
+}
+
+/// With udev, whose rule the package `consort` has.
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_with_the_group_of_the_packages() {
+    run("guest::realtime_group::", &["--udev", "--hda", "off"], 600);
 }
 
 /// The release build, on a kernel that preempts everything for a real-time thread, as in a studio:

@@ -142,7 +142,7 @@ fn a_driver_that_cannot_be_opened_changes_nothing() {
     Sound::of(44_100, &[vec![0.5; 100]]).write(&server.directory().join("slow.wav"));
     for (driver, reason) in [
         (&["alsa", "--device", "hw:CARD=nobodys"][..], "cannot open 'hw:CARD=nobodys'"),
-        (&["alsa", "--device", "nonsense"], "neither plays nor records"),
+        (&["alsa", "--device", "nonsense"], "'nonsense' neither plays nor records: "),
         (&["timer", "--rate", "44100"], "the server runs at 48000 Hz"),
         (&["file", "--input", "slow.wav"], "44100"),
         (&["file", "--input", "nothing.wav"], "nothing.wav"),

@@ -26,7 +26,7 @@ pub use machine::{MachineWatch, Stall, foreign_realtime};
 pub use not_run::not_run;
 pub use other_release::OtherRelease;
 pub use probe::Counts;
-pub use program::{Finished, Program};
+pub use program::{Finished, Program, wake_ups};
 pub use python::python;
 pub use server::{Server, command_in};
 pub use sound::{Sound, Stretch, noise, tone};

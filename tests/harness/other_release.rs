@@ -9,6 +9,8 @@ use std::time::Duration;
 use proto::MAX_PACKET_BYTES;
 use proto::hello::{Welcome, encode_first};
 use proto::request::RequestError;
+use sys::lock::LockFile;
+use sys::runtime_directory::lock_path;
 use sys::socket::{Connection, Listener};
 
 use crate::server::NAME;
@@ -52,11 +54,14 @@ impl OtherRelease {
     }
 
     fn answering(directory: &Path, packet: Vec<u8>) -> Self {
-        let socket = directory.join("consort").join(NAME).join("control");
-        let listener = Listener::bind(&socket).expect("the server's socket is free");
+        let directory = directory.join("consort").join(NAME);
+        let listener = Listener::bind(&directory.join("control"));
+        let listener = listener.expect("the server's socket is free");
+        let lock = LockFile::acquire(&lock_path(&directory)).expect("no server runs");
         let ends = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&ends);
         let thread = std::thread::spawn(move || {
+            let _serving = lock.serve().expect("a lock");
             while !of_thread.load(Ordering::Acquire) {
                 match listener.try_accept() {
                     Ok(program) => refuse(&program, &packet),

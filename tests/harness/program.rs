@@ -199,3 +199,16 @@ impl Finished {
         self
     }
 }
+
+/// How often threads of this process have gone to sleep, and so how often they woke. A busy machine
+/// takes their CPU besides, which says nothing about them.
+pub fn wake_ups(process: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
+    let counts = tasks.flatten().filter_map(status).flat_map(|status| {
+        let counts = status.lines().filter(|line| line.starts_with("voluntary_ctxt_switches:"));
+        let number = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
+        counts.filter_map(number).collect::<Vec<_>>()
+    });
+    counts.sum()
+}

@@ -198,6 +198,19 @@ impl Server {
         serde_json::from_str(&printed).expect("JSON")
     }
 
+    /// Frames that streams were to play and that were not there in time: those that no program had
+    /// sent, and those that a device had not rendered.
+    pub fn late_frames(&self) -> u64 {
+        let status = self.consort_json(&["status"]);
+        let all = |of: &str, field: &str| {
+            let values = status[of].as_array().expect("a list").iter();
+            values.map(|value| value[field].as_u64().expect("a number")).sum::<u64>()
+        };
+        all("streams", "missed_frames")
+            + all("further_devices", "lost_frames")
+            + status["device_lost_frames"].as_u64().expect("a number")
+    }
+
     /// Starts `consort` with these arguments.
     pub fn spawn_consort(&self, arguments: &[&str]) -> Program {
         Program::start(self.consort_command(arguments))

@@ -143,7 +143,11 @@ fn pulseaudio_is_measured_through_each_of_its_interfaces() {
     eventually("the server has ended", || (!desktop.program.is_running()).then_some(()));
     let finished = measuring.finish();
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
-    assert!(finished.stderr.contains("failed: Connection terminated"), "{}", finished.stderr);
+    // libpulse 16 hangs if its server dies while `pa_simple_read` holds a fragment of which only a
+    // part was read: its thread waits for that fragment, with the lock that every call takes.
+    let says = ["failed: Connection terminated", "the system has stopped after "];
+    let is_said = says.iter().any(|says| finished.stderr.contains(says));
+    assert!(is_said, "{}", finished.stderr);
 }
 
 #[test]

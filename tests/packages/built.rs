@@ -9,12 +9,25 @@ use tempfile::TempDir;
 
 use super::narrow;
 
-/// The packages that users install, built once for all tests.
-pub(crate) static PACKAGES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+/// All packages, built once for all tests.
+static BUILT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
     let printed = xtask(&["deb"], &[]);
-    let packages = printed.lines().filter(|line| line.ends_with(".deb"));
-    packages.filter(|line| !line.contains("-dev_")).map(PathBuf::from).collect()
+    printed.lines().filter(|line| line.ends_with(".deb")).map(PathBuf::from).collect()
 });
+
+/// The packages that users install.
+pub(crate) static PACKAGES: LazyLock<Vec<PathBuf>> =
+    LazyLock::new(|| BUILT.iter().filter(|package| !is_development(package)).cloned().collect());
+
+/// Whether programs are built with a package.
+fn is_development(package: &Path) -> bool {
+    package.to_string_lossy().contains("-dev_")
+}
+
+/// The package that programs are built with.
+pub(crate) fn development_package() -> &'static Path {
+    BUILT.iter().find(|package| is_development(package)).expect("a package of headers")
+}
 
 /// Those of [`PACKAGES`] for programs of 64 bits.
 pub(crate) fn wide_packages() -> Vec<PathBuf> {

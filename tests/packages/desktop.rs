@@ -32,19 +32,21 @@ pub(crate) fn install(debian: &Debian) {
     assert_eq!(installed(debian), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
 }
 
-/// Whether our settings for its session manager are there: those of version 0.4, and of 0.5.
-fn settings(machine: &impl Machine) -> [bool; 3] {
+/// Whether our settings are there: for its session manager, those of version 0.4, and of 0.5; and
+/// for itself.
+fn settings(machine: &impl Machine) -> [bool; 4] {
     [
-        "main.lua.d/51-consort.lua",
-        "bluetooth.lua.d/51-consort.lua",
-        "wireplumber.conf.d/51-consort.conf",
+        "wireplumber/main.lua.d/51-consort.lua",
+        "wireplumber/bluetooth.lua.d/51-consort.lua",
+        "wireplumber/wireplumber.conf.d/51-consort.conf",
+        "pipewire/pipewire.conf.d/51-consort.conf",
     ]
-    .map(|file| machine.run(&format!("test -e /usr/share/wireplumber/{file}")).code == Some(0))
+    .map(|file| machine.run(&format!("test -e /usr/share/{file}")).code == Some(0))
 }
 
 /// Our packages have replaced PipeWire's sound, and nothing else of the desktop.
 pub(crate) fn expect_pipewire_without_sound(debian: &Debian) {
-    assert_eq!(settings(debian), [true; 3]);
+    assert_eq!(settings(debian), [true; 4]);
     assert_eq!(installed(debian), ["desktop", "pipewire"]);
     let unneeded = debian.run("apt-get autoremove --simulate").expect_success().stdout;
     for needed in ["pipewire", "wireplumber", "desktop"] {
@@ -52,12 +54,21 @@ pub(crate) fn expect_pipewire_without_sound(debian: &Debian) {
     }
 }
 
+/// PipeWire itself leaves the graph alone while programs play in it: it would become a program of
+/// JACK, and hang until it is one.
+pub(crate) fn expect_pipewire_outside_the_graph(booted: &Booted) {
+    let answered = booted.user("timeout 2 pw-cli info 0").expect_success().stdout;
+    assert!(answered.contains("module.jackdbus-detect = \"false\""), "{answered}");
+    let said = booted.user("journalctl --user --no-pager -u pipewire").expect_success().stdout;
+    assert!(!said.contains("jack"), "{said}");
+}
+
 /// The way back: PipeWire's sound replaces our packages, and the desktop misses nothing meanwhile.
 pub(crate) fn expect_pipewire_takes_sound_back(booted: &Booted) {
     let script = "apt-get install --quiet=2 --yes --no-install-recommends pipewire-audio";
     booted.run(script).expect_success();
     assert_eq!(installed(booted), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
-    assert_eq!(settings(booted), [false; 3]);
+    assert_eq!(settings(booted), [false; 4]);
 }
 
 /// Those of a desktop's packages that are installed.

@@ -9,6 +9,9 @@ use super::{AUDIO_TOOLS, desktop, install, sounds};
 /// The settings of a user who wants sound from PipeWire as well.
 const OVERRIDE: &str = "/etc/wireplumber/wireplumber.conf.d/51-consort.conf";
 
+/// Where a user has settings, such as those of one who wants headsets from PipeWire.
+const HEADSETS: &str = ".config/wireplumber/wireplumber.conf.d";
+
 #[test]
 #[ignore = "minutes: another Debian; cargo test --test packages -- --ignored"]
 fn thoroughly_on_debian_13() {
@@ -29,6 +32,7 @@ pub(crate) fn expect_use(debian: &Debian, examples: &str) -> Option<Booted> {
     sounds::expect_first_program_starts_a_server(debian, &booted);
     sounds::expect_pulseaudio(debian, &booted);
     sounds::expect_alsa(debian, &booted);
+    desktop::expect_pipewire_outside_the_graph(&booted);
     Some(booted)
 }
 
@@ -38,6 +42,11 @@ pub(crate) fn expect_session_manager_without_cards(debian: &Debian, booted: &Boo
     assert!(version.contains("libwireplumber 0.5."), "{version}");
     booted.user("systemctl --user stop wireplumber").expect_success();
     assert_eq!(monitors(booted), ["libcamera", "v4l2"]);
+    let settings = "wireplumber.profiles = { main = { monitor.bluez = optional } }";
+    let write = format!("mkdir -p {HEADSETS} && echo '{settings}' >{HEADSETS}/52-headsets.conf");
+    booted.user(&write).expect_success();
+    assert_eq!(monitors(booted), ["bluez", "libcamera", "v4l2"]);
+    booted.user(&format!("rm {HEADSETS}/52-headsets.conf")).expect_success();
     let file = debian.path(OVERRIDE);
     fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
     fs::write(file, "").expect("written");

@@ -15,6 +15,7 @@ pub(crate) fn expect_removal_while_it_plays(booted: &Booted) {
     let ended = player.finish();
     assert_ne!(ended.code, Some(0), "its connection has ended: {ended:?}");
     assert_eq!(units(booted, "consort-pulse"), INACTIVE);
+    expect_server_of_pulseaudio(booted, "pipewire-pulse", "PulseAudio (on PipeWire ");
     await_program(booted, "metro");
     booted.run("rm -r /opt/packages && apt-get purge --yes '?name(consort)'").expect_success();
     assert_eq!(units(booted, "consort"), INACTIVE);
@@ -23,6 +24,16 @@ pub(crate) fn expect_removal_while_it_plays(booted: &Booted) {
     });
     drop(metronome);
     booted.user("pkill jack_metro").expect_success();
+    // The desktop that needs PipeWire's sound goes with it.
+    booted.run("apt-get install --yes --no-install-recommends pulseaudio").expect_success();
+    expect_server_of_pulseaudio(booted, "pulseaudio", "pulseaudio\n");
+}
+
+/// Programs of PulseAudio find another server, as after the user's next login.
+fn expect_server_of_pulseaudio(booted: &Booted, unit: &str, name: &str) {
+    let start = format!("systemctl --user daemon-reload; systemctl --user start {unit}.socket");
+    let told = booted.user(&format!("{start}; pactl info")).expect_success().stdout;
+    assert!(told.contains(&format!("Server Name: {name}")), "{told}");
 }
 
 const INACTIVE: &str = "inactive\ninactive\n";

@@ -6,13 +6,33 @@ use super::debian::{Booted, Debian};
 
 /// A user logs in, and starts a program of JACK: that is all.
 pub(crate) fn expect_first_program_starts_a_server(debian: &Debian, booted: &Booted) {
+    let examined = booted.user("consort doctor").stdout;
+    assert!(examined.contains("  the first program starts it\n"), "{examined}");
     let before = booted.user("systemctl --user is-active consort.service");
-    assert_eq!(before.stdout, "inactive\n", "no server runs before it is needed");
+    let why = "systemctl --user status consort* -n 40; ps -e -o ppid,pid,args --forest";
+    assert_eq!(before.stdout, "inactive\n", "it is not needed yet: {:?}", booted.user(why));
     expect_sound(debian, booted);
     let linked = booted.user("ldd $(command -v jack_metro)").expect_success().stdout;
     assert!(linked.contains("/consort/libjack.so.0"), "{linked}");
     let examined = booted.user("consort doctor").stdout;
     assert!(examined.starts_with("good   libjack "), "{examined}");
+}
+
+/// A server that is started by hand while systemd waits for the first program: after it, the next
+/// program has systemd start one.
+pub(crate) fn expect_server_by_hand_gives_the_socket_back(booted: &Booted) {
+    let by_hand = booted.user_starts("exec consort run --driver timer");
+    eventually("it has taken the place of systemd's socket", || {
+        let script = "test -S $XDG_RUNTIME_DIR/consort/default/waiting && consort status";
+        (booted.user(script).code == Some(0)).then_some(())
+    });
+    booted.user("consort stop").expect_success();
+    by_hand.finish().expect_success();
+    let active = "systemctl --user is-active consort.service";
+    assert_eq!(booted.user(active).stdout, "inactive\n");
+    booted.user("consort status").expect_success();
+    assert_eq!(booted.user(active).stdout, "active\n");
+    booted.user("consort stop").expect_success();
 }
 
 /// What a metronome plays into the graph is recorded there by another program.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use harness::{Program, Server, binary, copy_program, eventually};
+use harness::{Program, Server, binary, command_in, copy_program, eventually};
 use serde_json::Value;
 
 /// Verdict and text about a subject, in what `consort doctor --json` prints.
@@ -36,6 +36,38 @@ fn the_doctor_names_the_server_and_whose_library_programs_get() {
     assert_eq!(verdict, "wrong", "{text}");
 }
 
+/// Listens in a server's place, and says when somebody connects.
+const LISTENER: &str = "
+import socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[1])
+listener.listen()
+print('listens', flush=True)
+listener.accept()
+print('connected', flush=True)
+";
+
+#[test]
+fn the_doctor_starts_no_server_that_waits_for_its_first_program() {
+    let directory = tempfile::TempDir::with_prefix("consort-doctor-").expect("a directory");
+    let place = directory.path().join("consort/studio");
+    std::fs::create_dir_all(&place).expect("a directory");
+    // A service manager is recognized by its name.
+    let manager = directory.path().join("systemd");
+    copy_program("/usr/bin/python3", &manager);
+    let mut command = Command::new(&manager);
+    command.args(["-c", LISTENER]).arg(place.join("control"));
+    let mut manager = Program::start(command);
+    eventually("it listens", || manager.stdout().contains("listens").then_some(()));
+    let mut command = command_in(directory.path(), &binary("consort"));
+    command.args(["-n", "studio", "doctor", "--json"]);
+    let printed = Program::start(command).finish().stdout;
+    let found: Value = serde_json::from_str(&printed).expect("JSON");
+    let expected = ("good".to_owned(), "the first program starts it".to_owned());
+    assert_eq!(about(&found, "server"), expected);
+    assert!(!manager.stdout().contains("connected"), "nothing is started");
+}
+
 #[test]
 fn the_doctor_names_another_projects_server() {
     let server = Server::start(&[]);
@@ -59,6 +91,13 @@ fn the_doctor_says_who_listens_for_programs_of_pulseaudio() {
     let expected = format!("here, through process {}", front_end.id());
     eventually("it listens", || pulse().1.contains(&expected).then_some(()));
     front_end.terminate().expect_success();
+    let settings = server.directory().join(".config/pulse");
+    std::fs::create_dir_all(&settings).expect("a directory");
+    let settings = settings.join("client.conf");
+    std::fs::write(&settings, "default-server = tcp:studio\n").expect("written");
+    let (verdict, text) = pulse();
+    assert!(verdict == "note" && text.ends_with("programs of PulseAudio to tcp:studio"), "{text}");
+    std::fs::remove_file(&settings).expect("removed");
     let path = server.directory().join("pulse/native");
     let _ = std::fs::remove_file(&path);
     let _listener = std::os::unix::net::UnixListener::bind(&path).expect("nobody listens there");
@@ -131,4 +170,28 @@ fn the_doctor_says_which_sound_pipewire_offers() {
     let (verdict, text) = pipewire();
     assert_eq!(verdict, "note", "{text}");
     assert!(text.ends_with(": speaker"), "{text}");
+}
+
+#[test]
+fn the_doctor_says_that_a_headset_of_bluetooth_is_silent() {
+    let server = Server::start(&[]);
+    let mut daemon = Command::new("dbus-daemon");
+    daemon.args(["--session", "--nofork", "--print-address"]);
+    let mut daemon = Program::start(daemon);
+    let address = eventually("there is a bus", || {
+        let printed = daemon.stdout();
+        printed.ends_with('\n').then(|| printed.trim().to_owned())
+    });
+    let mut bluez = Command::new("/usr/bin/python3");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/bluez.py");
+    bluez.arg(script).env("DBUS_SYSTEM_BUS_ADDRESS", &address);
+    let mut bluez = Program::start(bluez);
+    eventually("BlueZ is there", || bluez.stdout().starts_with("begun\n").then_some(()));
+    let mut command = server.command(&binary("consort").to_string_lossy());
+    command.args(["doctor", "--json"]).env("DBUS_SYSTEM_BUS_ADDRESS", &address);
+    let found = Program::start(command).finish().stdout;
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let (verdict, text) = about(&found, "bluetooth");
+    assert_eq!(verdict, "note");
+    assert!(text.starts_with("Headset is connected, and nothing plays there"), "{text}");
 }

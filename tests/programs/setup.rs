@@ -77,7 +77,7 @@ fn a_setup_is_undone_byte_for_byte() {
         home.setup(&["--undo"]).expect_success();
         assert_eq!(home.content(), before);
         let again = home.setup(&["--undo"]).expect_success().stdout;
-        assert!(again.starts_with("nothing is to be undone"), "{again}");
+        assert!(again.starts_with("nothing has to be undone"), "{again}");
     }
 }
 

@@ -65,33 +65,60 @@ pub(crate) fn beside_a_player(meanwhile: impl Fn(&Scene)) {
     });
 }
 
+/// Sends bytes that are no frames, before a program is let in and after it.
+fn send_no_frames(scene: &Scene) {
+    for bytes in [
+        frame(u32::MAX, u32::MAX, b""),
+        frame(u32::MAX, 0, b""),
+        frame(1 << 24, u32::MAX, b""),
+        // Memory that was not agreed to.
+        [0, 0, 0, 16, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0xC0, 0, 0, 0].to_vec(),
+        frame(4, u32::MAX, b"none"),
+        packet(8, b"L\0\0\0\x23x\xff\xff\xff\xff"),
+    ] {
+        let mut socket = connect(scene);
+        socket.write_all(&bytes).expect("sent");
+        read_to_end(socket);
+        let mut socket = connect(scene);
+        socket.write_all(&auth()).expect("sent");
+        let _ = socket.write_all(&bytes);
+        drop(socket);
+    }
+}
+
 #[test]
 fn bytes_that_are_no_frames_end_their_connection_alone() {
-    beside_a_player(|scene| {
-        for bytes in [
-            frame(u32::MAX, u32::MAX, b""),
-            frame(u32::MAX, 0, b""),
-            frame(1 << 24, u32::MAX, b""),
-            // Memory that was not agreed to.
-            [0, 0, 0, 16, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0xC0, 0, 0, 0].to_vec(),
-            frame(4, u32::MAX, b"none"),
-            packet(8, b"L\0\0\0\x23x\xff\xff\xff\xff"),
-        ] {
-            let mut socket = connect(scene);
-            socket.write_all(&bytes).expect("sent");
-            read_to_end(socket);
-            let mut socket = connect(scene);
-            socket.write_all(&auth()).expect("sent");
-            let _ = socket.write_all(&bytes);
-            drop(socket);
-        }
+    beside_a_player(send_no_frames);
+}
+
+#[test]
+fn what_is_refused_wakes_no_device() {
+    let scene = Scene::new();
+    eventually("the device sleeps", || {
+        (scene.server.consort_json(&["status"])["device"] == "parked").then_some(())
     });
+    let wake_ups = || scene.server.stream_connection().device().expect("a device").wake_ups;
+    let before = wake_ups();
+    send_no_frames(&scene);
+    send_refused_commands(&scene);
+    let silent: Vec<_> = (0..50).map(|_| connect(&scene)).collect();
+    drop(silent);
+    // Beyond every limit: the rate, and the length of the buffer.
+    for wrong in [["--rate=4000000000", "--raw"], ["--channels=33", "--raw"]] {
+        assert_eq!(scene.run("pacat", &[&wrong[..], &["/dev/zero"]].concat()).code, Some(1));
+    }
+    scene.run("pactl", &["set-sink-volume", "nowhere", "50%"]);
+    scene.run("pactl", &["load-module", "module-nonsense"]);
+    assert_eq!(wake_ups(), before, "its thread sleeps on");
 }
 
 #[test]
 fn an_unknown_command_is_refused_and_the_connection_stays() {
-    let scene = Scene::new();
-    let mut socket = connect(&scene);
+    send_refused_commands(&Scene::new());
+}
+
+fn send_refused_commands(scene: &Scene) {
+    let mut socket = connect(scene);
     socket.write_all(&auth()).expect("sent");
     for (command, values, error) in [
         (200, &b""[..], 19_u8),
@@ -172,14 +199,19 @@ fn a_program_that_never_reads_is_disconnected_or_waits_and_no_other_notices() {
     });
 }
 
-/// Requests to open the stream that a connection opens as this one, and to delete it.
-fn opened_and_deleted(channel: u32) -> Vec<u8> {
+/// A request to open a stream.
+pub(crate) fn opened() -> Vec<u8> {
     // 16-bit stereo at 48 kHz, corked, with the usual buffer.
     const STREAM: &[u8] = b"a\x03\x02\0\0\xbb\x80m\x02\x01\x02L\xff\xff\xff\xffN\
         L\xff\xff\xff\xff1L\xff\xff\xff\xffL\xff\xff\xff\xffL\xff\xff\xff\xff\
         L\0\0\0\0v\x02\0\x01\0\0\0\x01\0\x00000000000PN0000000B\0";
+    packet(3, STREAM)
+}
+
+/// Requests to open the stream that a connection opens as this one, and to delete it.
+fn opened_and_deleted(channel: u32) -> Vec<u8> {
     let delete = packet(4, &[b"L", &channel.to_be_bytes()[..]].concat());
-    [packet(3, STREAM), delete].concat()
+    [opened(), delete].concat()
 }
 
 /// Counts the requests of a connection that are done, until the connection ends.

@@ -39,18 +39,10 @@ fn stream(scene: &Scene) -> String {
     })
 }
 
-#[test]
-fn a_confined_program_plays_and_changes_and_records_nothing_else() {
-    if !is_possible() {
-        return;
-    }
-    let scene = Scene::with(&TIMER);
-    let short = scene.file("short.wav", &ramps(RATE_HZ as usize / 2));
-    let finished = boxed(&scene, "paplay", &["--volume=32768", path(&short)]).finish();
-    finished.expect_success();
-    let long = scene.file("long.wav", &ramps(60 * RATE_HZ as usize));
-    let player = scene.spawn("paplay", &[path(&long)]);
-    let stream = stream(&scene);
+/// Programs that `confined` starts in a sandbox change nothing of a player outside, which is the
+/// only one, of devices or of modules, and record nothing.
+pub(crate) fn expect_refusals(scene: &Scene, confined: impl Fn(&str, &[&str]) -> Program) {
+    let stream = stream(scene);
     for request in [
         &["set-sink-volume", "consort", "10%"][..],
         &["set-sink-mute", "consort", "1"],
@@ -62,16 +54,30 @@ fn a_confined_program_plays_and_changes_and_records_nothing_else() {
         &["load-module", "module-null-sink"],
         &["unload-module", "0"],
     ] {
-        let refused = pactl(&scene, request);
+        let refused = confined("pactl", request).finish();
         assert_eq!(refused.code, Some(1), "{request:?}");
         assert!(refused.stderr.contains("Access denied"), "{request:?}: {refused:?}");
     }
-    let refused = boxed(&scene, "parec", &RECORDING).finish();
+    let refused = confined("parec", &RECORDING).finish();
     assert!(refused.stderr.contains("Access denied"), "{refused:?}");
     let sinks = scene.pactl(&["list", "sinks"]);
     assert!(sinks.contains("Mute: no") && sinks.contains("/ 100% /"), "{sinks}");
     let inputs = scene.pactl(&["list", "sink-inputs"]);
     assert!(inputs.contains("Mute: no") && inputs.contains("/ 100% /"), "{inputs}");
+}
+
+#[test]
+fn a_confined_program_plays_and_changes_and_records_nothing_else() {
+    if !is_possible() {
+        return;
+    }
+    let scene = Scene::with(&TIMER);
+    let short = scene.file("short.wav", &ramps(RATE_HZ as usize / 2));
+    let finished = boxed(&scene, "paplay", &["--volume=32768", path(&short)]).finish();
+    finished.expect_success();
+    let long = scene.file("long.wav", &ramps(60 * RATE_HZ as usize));
+    let player = scene.spawn("paplay", &[path(&long)]);
+    expect_refusals(&scene, |program, arguments| boxed(&scene, program, arguments));
     // Users see why.
     let mut listener = boxed(&scene, "pactl", &["subscribe"]);
     eventually("it is shown as confined", || {

@@ -145,6 +145,35 @@ fn a_rule_decides_for_programs_that_connect_after_it_was_written() {
 }
 
 #[test]
+fn modules_of_the_rules_are_there_before_a_program_connects_and_as_long_as_their_lines() {
+    let mut scene = Scene::new();
+    let directory = scene.server.directory().join(".config/consort");
+    std::fs::create_dir_all(&directory).expect("made");
+    let write = |text: &str| {
+        std::fs::write(directory.join("desktop-under-test.rules"), text).expect("written");
+    };
+    write(
+        "load-module module-null-sink sink_name=stage channels=1  # for the band\n\
+         load-module module-loopback source=stage.monitor latency_msec=50\n",
+    );
+    scene.front_end.signal(Signal::KILL);
+    eventually("it has ended", || (!scene.front_end.is_running()).then_some(()));
+    scene.front_end = scene.server.spawn_consort(&["pulse"]);
+    eventually("both are there, and no program was", || {
+        let list = scene.server.consort(&["device", "list"]).expect_success().stdout;
+        (list.contains("stage") && !scene.links().is_empty()).then_some(())
+    });
+    let modules = scene.pactl(&["list", "short", "modules"]);
+    assert!(modules.contains("module-null-sink\tsink_name=stage channels=1\t"), "{modules}");
+    write("muted=yes name=nobody\nload-module module-null-sink sink_name=stage channels=1\n");
+    eventually("what has no line has gone", || {
+        let modules = scene.pactl(&["list", "short", "modules"]);
+        (modules.lines().count() == 1 && scene.links().is_empty()).then_some(())
+    });
+    assert!(scene.pactl(&["list", "short", "sinks"]).contains("stage"));
+}
+
+#[test]
 fn a_mixer_of_libpulse_reads_and_changes_what_is_remembered() {
     let scene = Scene::new();
     let name = "sink-input-by-application-name:a player";
@@ -235,6 +264,68 @@ fn music_is_held_while_a_jack_client_says_that_it_is_a_phone_call() {
 }
 
 #[test]
+fn what_a_user_has_set_on_the_server_is_explained_and_goes_along_to_another_sink() {
+    let scene = Scene::new();
+    scene.server.consort(&["device", "add", "null", "--name", "far", "--rate", "44100"]);
+    let (player, index) = scene.play(&["--client-name=quiet"]);
+    let why = |words: &[&str]| {
+        let explained = scene.server.consort(&[&["why"], words].concat());
+        explained.expect_success().stdout
+    };
+    assert!(!why(&["quiet"]).contains("on the server"), "nobody has changed anything there");
+    scene.server.consort(&["volume", "quiet", "0.25"]).expect_success();
+    scene.server.consort(&["mute", "quiet"]).expect_success();
+    let explained = why(&["quiet"]);
+    for line in [
+        "  on the server at 25 % (-12.0 dB): set by a user or another program (consort volume, ",
+        "  on the server muted: set by a user or another program (consort mute, ",
+    ] {
+        assert!(explained.contains(line), "{explained}");
+    }
+    eventually("it is a sink", || {
+        scene.pactl(&["list", "short", "sinks"]).contains("far").then_some(())
+    });
+    scene.pactl(&["move-sink-input", &index, "far"]);
+    eventually("it plays there", || why(&["quiet"]).contains("  on far: ").then_some(()));
+    let explained = why(&["quiet"]);
+    for line in [
+        "  on the server at 25 % (-12.0 dB): its program has set it, or had it on ",
+        "  on the server muted: its program has set it, or had it on ",
+    ] {
+        assert!(explained.contains(line), "{explained}");
+    }
+    player.terminate();
+}
+
+#[test]
+fn streams_of_the_servers_own_api_are_explained_without_a_front_end() {
+    let mut scene = Scene::new();
+    let level = Sound::of(RATE_HZ, &[vec![0.5; 480_000], vec![0.5; 480_000]]);
+    let file = scene.file("level.wav", &level);
+    let player = scene.server.spawn_consort(&["play", path(&file)]);
+    eventually("it plays", || {
+        let explained = scene.server.consort(&["why", "consort play"]);
+        (explained.code == Some(0)).then_some(())
+    });
+    scene.front_end.signal(Signal::KILL);
+    eventually("the front end has ended", || (!scene.front_end.is_running()).then_some(()));
+    scene.server.consort(&["volume", "consort play", "0.5"]).expect_success();
+    scene.server.consort(&["mute", "device"]).expect_success();
+    let explained = scene.server.consort(&["why"]).expect_success().stdout;
+    for line in [
+        ": consort play, level.wav\n  plays on system\n  at 50 % (-6.0 dB): set by a user or ",
+        "  not muted: the default\n  all of the device 'system' at 100 % (0.0 dB), muted\n",
+    ] {
+        assert!(explained.contains(line), "{explained}");
+    }
+    let unknown = scene.server.consort(&["why", "paplay"]);
+    assert_eq!(unknown.code, Some(1));
+    let reasons = ["there is no stream 'paplay'", "no server for programs of PulseAudio"];
+    assert!(reasons.iter().all(|reason| unknown.stderr.contains(reason)), "{}", unknown.stderr);
+    player.terminate();
+}
+
+#[test]
 fn a_stream_that_records_is_explained_as_well() {
     let scene = Scene::new();
     scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);
@@ -243,7 +334,7 @@ fn a_stream_that_records_is_explained_as_well() {
         let explained = scene.server.consort(&["why", "an ear"]);
         (explained.code == Some(0)).then_some(explained.stdout)
     });
-    let begin = explained.starts_with("source output 0: an ear, ");
+    let begin = explained.starts_with("stream 1 (source output 0): an ear, ");
     let on = "\n  on other.monitor: its program has named it\n";
     assert!(begin && explained.contains(on), "{explained}");
     let nobody = scene.server.consort(&["why", "nobody"]);

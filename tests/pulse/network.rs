@@ -212,7 +212,7 @@ fn without_a_cookie_there_is_no_way_in_over_tcp() {
     let options = ["pulse", "--socket", path(&socket), "--tcp", "127.0.0.1:0", "--cookie"];
     let refused = scene.server.consort(&[&options[..], &[path(&song)]].concat());
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("is no cookie"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not a cookie"), "{}", refused.stderr);
     assert_eq!(song.metadata().expect("a file").len(), length);
 }
 
@@ -225,7 +225,7 @@ fn programs_of_this_user_need_no_cookie_even_if_it_cannot_be_read() {
     let mut scene = Scene::in_directory(directory, &SERVER, &[]);
     assert!(scene.pactl(&["info"]).contains("consort"));
     let said = scene.front_end.stderr().to_owned();
-    assert!(said.contains("is no cookie"), "{said}");
+    assert!(said.contains("is not a cookie"), "{said}");
 }
 
 #[test]

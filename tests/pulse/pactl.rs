@@ -152,3 +152,15 @@ fn every_command_of_pactl_does_what_it_does_with_pulseaudio() {
     let json = scene.pactl(&["--format=json", "list"]);
     serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
 }
+
+#[test]
+fn pacmd_says_that_there_is_nothing_for_it_and_starts_no_other_server() {
+    let scene = Scene::new();
+    let finished = scene.run("pacmd", &["list-sinks"]);
+    assert_eq!(finished.code, Some(1));
+    assert!(finished.stderr.contains("No PulseAudio daemon running"), "{}", finished.stderr);
+    let left = std::fs::read_dir(scene.server.directory().join("pulse")).expect("a directory");
+    let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
+    assert_eq!(left, ["native"], "no other server has its files there");
+    assert!(scene.pactl(&["info"]).contains("Server Name: consort"));
+}

@@ -4,8 +4,9 @@ use convert::{
     ChannelMap, Filter, Options, PlaybackConverter, ProgramFormat, SampleFormat, Standard,
     StreamFormat,
 };
-use harness::{Sound, in_three_attempts};
+use harness::{Sound, in_three_attempts, tone};
 
+use crate::tunnels::distortion_db;
 use crate::{RATE_HZ, Scene, compare, path, ramps, same_frames};
 
 /// Plays a sound with a program to its end; returns what was heard. `FILE` among the arguments
@@ -192,4 +193,27 @@ fn many_programs_play_at_once() {
         let expected = PLAYERS as f64 * 96_000.0 / 64.0;
         if sum == expected { Ok(()) } else { Err(format!("{sum} instead of {expected}")) }
     });
+}
+
+#[test]
+fn tones_of_other_rates_are_heard_with_little_else() {
+    // A sample of 20 bits has no less.
+    const MOST_DB: f64 = -120.0;
+    for (rate_hz, tone_hz) in
+        [(44_100, 1_000.0), (44_100, 10_000.0), (96_000, 18_000.0), (8_000, 3_000.0)]
+    {
+        in_three_attempts(|| {
+            let channel = tone(tone_hz, rate_hz, 2 * rate_hz as usize);
+            let played = Sound::of(rate_hz, &[channel.clone(), channel]);
+            let heard = heard("paplay", &["FILE"], &played).sounding(0);
+            let frames = heard.channels[0].len();
+            // The ends are those of a tone that is cut.
+            let middle = &heard.channels[0][frames / 4..frames * 3 / 4];
+            let rest_db = distortion_db(middle, tone_hz);
+            if frames < RATE_HZ as usize || rest_db > MOST_DB {
+                return Err(format!("{tone_hz} Hz at {rate_hz} Hz: {rest_db} dB, {frames} frames"));
+            }
+            Ok(())
+        });
+    }
 }

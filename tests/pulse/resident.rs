@@ -50,6 +50,18 @@ fn code_kib(mappings: &[Mapped]) -> (u64, u64) {
     (code.resident_kib, code.bytes_kib)
 }
 
+/// The program's code that is in memory once the process has given back what its own start took,
+/// soon after it can be reached.
+fn settled_code_kib(process: u32) -> u64 {
+    let (mut last, mut unchanged) = (0, 0);
+    eventually("the process has started", || {
+        let code = code_kib(&mappings(process)).0;
+        unchanged = if code == last { unchanged + 1 } else { 0 };
+        last = code;
+        (unchanged == 50).then_some(code)
+    })
+}
+
 /// What the process has beside its program's file, which all its processes share.
 fn own_kib(mappings: &[Mapped]) -> u64 {
     let program = binary("consort");
@@ -103,7 +115,7 @@ fn a_front_end_gives_back_what_the_start_of_a_program_has_taken() {
     let mut server = Server::start(&["--driver", "timer", "--quantum", "1024", "--pulse"]);
     await_socket(&server);
     let front_end = await_front_end(&mut server);
-    let before = code_kib(&mappings(front_end)).0;
+    let before = settled_code_kib(front_end);
     let mut command = command_in(server.directory(), Path::new("pacat"));
     command.args(["--raw", "--format=s16le", "--rate=48000", "--channels=2", "/dev/zero"]);
     let _player = Program::start(command);

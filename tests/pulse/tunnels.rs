@@ -186,7 +186,7 @@ fn a_tunnel_shows_the_cookie_that_it_is_given() {
     let cookie_of = |file: &Path| format!("cookie={}", path(file));
     let module = ["module-tunnel-sink", "sink_name=far", &*address];
     here.refused(&[&module[..], &[&*cookie_of(&other)]].concat(), "access denied");
-    here.refused(&[&module[..], &[&*cookie_of(&song)]].concat(), "is no cookie");
+    here.refused(&[&module[..], &[&*cookie_of(&song)]].concat(), "is not a cookie");
     let missing = here.server.directory().join("missing");
     here.refused(&[&module[..], &[&*cookie_of(&missing)]].concat(), "there is no cookie");
     assert_eq!(here.pactl(&["list", "short", "modules"]), "");
@@ -200,7 +200,7 @@ fn a_tunnel_that_cannot_be_is_refused_and_the_reason_is_left() {
     let nobody = format!("server=tcp:127.0.0.1:{}", free_port());
     for (arguments, reason) in [
         (&["module-tunnel-sink"][..], "server is needed"),
-        (&["module-tunnel-sink", "server=tcp:"], "is no server"),
+        (&["module-tunnel-sink", "server=tcp:"], "is not a server"),
         (&["module-tunnel-source", &nobody], "Connection refused"),
         (&["module-tunnel-sink", &server, "sink=none"], "cannot play on none there"),
         (&["module-tunnel-source", &server, "source=none"], "cannot record none there"),

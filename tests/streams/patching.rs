@@ -6,7 +6,7 @@ use std::time::Duration;
 use harness::{Program, Server, Sound, eventually, not_run};
 use rustix::process::Signal;
 
-use crate::{RATE_HZ, await_no_stream, await_playing, file, play, ramps, server, streams};
+use crate::{RATE_HZ, await_no_stream, await_playing, file, play, ramps, server};
 
 pub(crate) const LEFT: &str = "consort play:output_FL";
 pub(crate) const RIGHT: &str = "consort play:output_FR";
@@ -23,11 +23,11 @@ pub(crate) fn playing(server: &Server) -> (Program, Sound) {
 /// Ends a player; returns what was heard from the player's first frame on, up to the fade of its
 /// end, unless the machine kept the player from its CPU for longer than it had queued.
 pub(crate) fn heard(server: Server, player: Program) -> Option<Sound> {
-    let missed = streams(&server).first().and_then(|stream| stream["missed_frames"].as_u64());
+    let late = server.late_frames();
     player.terminate();
     await_no_stream(&server);
     let mut recorded = server.recorded();
-    if missed != Some(0) {
+    if late > 0 {
         not_run("the machine took a CPU for longer than is queued");
         return None;
     }

@@ -156,7 +156,7 @@ fn a_pipe_that_cannot_be_is_refused_with_the_reason() {
     let plain = plain.to_string_lossy();
     for (words, expected) in [
         (&["pipe-sink"][..], "needs --file"),
-        (&["pipe-sink", "--file", &plain], "it is no FIFO"),
+        (&["pipe-sink", "--file", &plain], "it is not a FIFO"),
         (&["pipe-sink", "--file", "fifo", "--to", "system"], "--to is not for"),
         (&["pipe-source", "--file", "fifo"], "needs --to"),
         (&["pipe-source", "--file", "fifo", "--to", "none"], "there is no device 'none'"),

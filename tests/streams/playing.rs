@@ -104,7 +104,7 @@ fn streams_are_shown_with_their_programs() {
     assert_eq!(stream["pid"], player.id());
     assert_eq!(stream["depth_frames"], 24_000);
     let text = server.consort(&["status"]).expect_success().stdout;
-    assert!(text.contains("stream   consort play") && text.contains("song.wav"), "{text}");
+    assert!(text.contains("stream   1: consort play") && text.contains("song.wav"), "{text}");
     player.terminate();
 }
 

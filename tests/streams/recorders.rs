@@ -51,7 +51,7 @@ fn a_program_that_records_is_a_client_while_it_does() {
     let state = || server.consort_json(&["status"])["device"].clone();
     eventually("silence needs no cycles", || (state() == "deep").then_some(()));
     let monitor = server.spawn_consort(&["record", "--monitor", "/dev/null"]);
-    eventually("it is no client", || (streams(&server).len() == 2).then_some(()));
+    eventually("it is not a client", || (streams(&server).len() == 2).then_some(()));
     assert!(!server.lsp(&[]).contains("consort record-01"));
     monitor.terminate();
     recorder.terminate();

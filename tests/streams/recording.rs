@@ -81,14 +81,15 @@ fn what_a_monitor_records_is_what_a_file_plays_sample_for_sample() {
             return Err(format!("{finished:?}, {} lost", stream.reader().lost()));
         }
         finished.expect_success();
-        let missed = stream.reader().control().missed_frames();
+        if server.late_frames() > 0 {
+            return Err("the machine took a CPU for longer than is queued".into());
+        }
         drop((stream, connection));
         await_no_stream(&server);
         let recorded = server.recorded();
         for (channel, samples) in channels.iter().enumerate() {
             let heard = Sound::of(RATE_HZ, &[recorded.channels[channel].clone()]).sounding(0);
             let same = Sound::of(RATE_HZ, std::slice::from_ref(samples)).sounding(0);
-            assert_eq!(missed, 0);
             assert_eq!(same.channels[0].len(), sound.channels[channel].len(), "the whole file");
             assert!(same == heard, "what leaves the device is what the monitor has");
             let end = &same.channels[0][2 * RATE_HZ as usize..];

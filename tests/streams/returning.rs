@@ -6,11 +6,10 @@ use client::stream::{
     AwaitedServer, Gains, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, Samples,
     SamplesMut, StreamConnection,
 };
-use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, noise};
+use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, noise, wake_ups};
 use sys::clock::{now_ns, sleep_until};
 
 use crate::programs::FADE;
-use crate::sleeping::wake_ups;
 use crate::{RATE_HZ, await_no_stream, await_playing, file, play, ramps, streams};
 
 const SECOND: usize = RATE_HZ as usize;

@@ -1,7 +1,10 @@
 //! What a program wishes while two seconds are queued, by the frames that leave the device.
 
+use std::time::Duration;
+
 use client::stream::{Gains, Samples};
 use harness::{Sound, eventually, in_three_attempts};
+use rustix::process::Signal;
 use sys::clock::now_ns;
 
 use crate::programs::{FADE, Player, TEN_MS, assert_continuous, level, plateaus};
@@ -191,4 +194,21 @@ fn a_stream_that_runs_dry_says_so_and_counts_it_once() {
     player.stream.call().expect("called");
     eventually("it goes on", || (player.stream.underruns() == 1).then_some(()));
     assert!(player.stream.writer().control().missed_frames() > 0);
+}
+
+#[test]
+fn frames_that_a_device_did_not_render_in_time_are_counted_as_its_own() {
+    let mut player = Player::start(&level(0.5, 5 * SECOND));
+    player.await_deep();
+    // Longer than all that is queued lasts.
+    player.server.program().signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(2200));
+    player.server.program().signal(Signal::CONT);
+    eventually("it is counted", || {
+        let status = player.server.consort_json(&["status"]);
+        (status["device_lost_frames"].as_u64() > Some(0)).then_some(())
+    });
+    assert_eq!(player.stream.writer().control().missed_frames(), 0, "the program was in time");
+    let shown = player.server.consort(&["status"]).expect_success().stdout;
+    assert!(shown.contains(" frames not rendered in time\n"), "{shown}");
 }

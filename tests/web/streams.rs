@@ -181,8 +181,12 @@ fn commands_about_streams_that_cannot_be_obeyed_are_refused_with_a_reason() {
     for (command, status, words) in [
         (volume(json!({ "stream": 99 }), 0.5), 409, "there is no stream 99"),
         (volume(json!({ "device": "none" }), 0.5), 409, "there is no device 'none'"),
-        (volume(json!({ "stream": 1 }), 17.0), 400, "17 is no gain: it must be between 0 and 16"),
-        (volume(json!({ "stream": 1 }), -0.5), 400, "-0.5 is no gain"),
+        (
+            volume(json!({ "stream": 1 }), 17.0),
+            400,
+            "17 is not a gain: it must be between 0 and 16",
+        ),
+        (volume(json!({ "stream": 1 }), -0.5), 400, "-0.5 is not a gain"),
         (volume(json!({ "stream": 1 }), 1e300), 400, ""),
         (volume(json!({ "stream": "1" }), 0.5), 400, "not a command"),
         (volume(json!(1), 0.5), 400, "not a command"),

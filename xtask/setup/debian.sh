@@ -59,13 +59,15 @@ narrow="gcc-i686-linux-gnu libc6-dev-i386-cross libc6-i386 lib32gcc-s1"
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 
-# Passes video through PipeWire, beside a server of ours.
-video="gstreamer1.0-pipewire"
+# Passes video through PipeWire, beside a server of ours; would have it take headsets.
+video="gstreamer1.0-pipewire libspa-0.2-bluetooth"
+# Makes applications in sandboxes, and runs them.
+sandboxes="flatpak"
 
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $network $counting $tracing $browser $machine $measured $video $narrow $packaging"
+packages="$build $run $processing $recordings $reference $clients $pulse $desktop $display $bus $drawing $network $counting $tracing $browser $machine $measured $video $sandboxes $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::{root, tracked_files};
-use crate::{deb, succeed};
+use crate::{deb, narrow, succeed};
 
 /// Where the second build is made, below `target`. Its name is of another length than that of any
 /// usual directory, and ends up in nothing.
@@ -21,9 +21,17 @@ const SETTINGS: [(&str, &str); 3] =
 /// Builds the packages into `out`, and once more elsewhere.
 ///
 /// # Errors
-/// If they cannot be built, or differ: the message names them.
+/// If one of them cannot be built, that for programs of 32 bits included, or if they differ: the
+/// message names them.
 pub fn run(out: &Path) -> Result<()> {
+    // Known before the first build, which takes minutes.
+    ensure!(
+        narrow::is_available(),
+        "all packages are compared, and this machine cannot build that for programs of 32 bits: \
+         docs/needs.md says what it takes"
+    );
     deb::build(out)?;
+    deb::expect_all(out)?;
     let elsewhere = root().join(ELSEWHERE);
     copy_sources(&elsewhere)?;
     // Compiles this program once more: it builds where it was compiled.
@@ -37,7 +45,7 @@ pub fn run(out: &Path) -> Result<()> {
         .envs(SETTINGS);
     succeed(&mut build)?;
     let compared = compare(&deb::packages(out)?, &deb::packages(&second)?)?;
-    println!("the same in two builds, byte for byte: {compared} packages");
+    println!("the same in two builds, byte for byte: {}", compared.join(", "));
     fs::remove_dir_all(elsewhere.parent().context("it lies in a directory")?)?;
     Ok(())
 }
@@ -59,13 +67,13 @@ fn copy_sources(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many there are, if each has a counterpart of the same name and bytes.
-fn compare(first: &[PathBuf], second: &[PathBuf]) -> Result<usize> {
-    let names = |packages: &[PathBuf]| -> Vec<_> {
-        packages.iter().filter_map(|path| path.file_name().map(ToOwned::to_owned)).collect()
-    };
+/// Returns their names, if each has a counterpart of the same name and bytes.
+fn compare(first: &[PathBuf], second: &[PathBuf]) -> Result<Vec<String>> {
     ensure!(!first.is_empty(), "there are no packages to compare");
-    ensure!(names(first) == names(second), "two builds made other packages: {first:?}, {second:?}");
+    ensure!(
+        deb::names(first) == deb::names(second),
+        "two builds made other packages: {first:?}, {second:?}"
+    );
     let mut different = Vec::new();
     for (one, other) in first.iter().zip(second) {
         if fs::read(one)? != fs::read(other)? {
@@ -75,7 +83,7 @@ fn compare(first: &[PathBuf], second: &[PathBuf]) -> Result<usize> {
     if !different.is_empty() {
         bail!("two builds differ (diffoscope shows how): {}", different.join(", "));
     }
-    Ok(first.len())
+    Ok(deb::names(first))
 }
 
 #[cfg(test)]
@@ -96,7 +104,7 @@ mod tests {
         let first = packages("first", [b"one", b"two"]);
         let same = packages("same", [b"one", b"two"]);
         let other = packages("other", [b"one", b"twp"]);
-        assert_eq!(compare(&first, &same).expect("the same"), 2);
+        assert_eq!(compare(&first, &same).expect("the same"), ["a.deb", "b.deb"]);
         let difference = compare(&first, &other).expect_err("another").to_string();
         assert!(difference.contains("b.deb") && !difference.contains("a.deb"), "{difference}");
         assert!(compare(&first, &same[1..]).is_err(), "one is missing");

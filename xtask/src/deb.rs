@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::root;
 use crate::{compare, narrow, succeed};
@@ -72,4 +72,58 @@ pub(crate) fn packages(directory: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether a directory has all packages, that for programs of 32 bits included.
+///
+/// # Errors
+/// If one is missing: the message names it.
+pub(crate) fn expect_all(directory: &Path) -> Result<()> {
+    let control = fs::read_to_string(root().join("debian/control"))?;
+    let missing = missing(&control, &packages(directory)?);
+    ensure!(
+        missing.is_empty(),
+        "{} was not built: docs/needs.md says what it takes",
+        missing.join(", ")
+    );
+    Ok(())
+}
+
+/// The packages that are to be built and were not: those that `debian/control` describes, and that
+/// for programs of 32 bits.
+fn missing(control: &str, built: &[PathBuf]) -> Vec<String> {
+    let narrow = format!("{}:{}", narrow::PACKAGE, narrow::ARCHITECTURE);
+    let described = control.lines().filter_map(|line| line.strip_prefix("Package: "));
+    let built: Vec<String> = names(built).iter().filter_map(|name| package(name)).collect();
+    let expected = described.map(str::to_owned).chain([narrow]);
+    expected.filter(|package| !built.contains(package)).collect()
+}
+
+/// What apt calls the package of a file's name: `name_version_architecture.deb`.
+fn package(file: &str) -> Option<String> {
+    let (name, rest) = file.split_once('_')?;
+    let is_narrow = rest.ends_with(&format!("_{}.deb", narrow::ARCHITECTURE));
+    Some(if is_narrow { format!("{name}:{}", narrow::ARCHITECTURE) } else { name.to_owned() })
+}
+
+/// The names of files.
+pub(crate) fn names(packages: &[PathBuf]) -> Vec<String> {
+    let names = packages.iter().filter_map(|path| path.file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_that_were_not_built_are_named() {
+        let control = "Source: consort\n\nPackage: consort\n\nPackage: libjack-consort0\n";
+        let files = ["consort_1_all", "libjack-consort0_1_amd64", "libjack-consort0_1_i386"];
+        let files = files.map(|name| PathBuf::from(format!("/out/{name}.deb")));
+        assert_eq!(missing(control, &files), [""; 0]);
+        assert_eq!(missing(control, &files[..2]), ["libjack-consort0:i386"]);
+        assert_eq!(missing(control, &files[1..]), ["consort"]);
+        assert_eq!(missing(control, &[&files[..1], &files[2..]].concat()), ["libjack-consort0"]);
+    }
 }

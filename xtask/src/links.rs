@@ -2,8 +2,8 @@
 //!
 //! Checked in every Markdown file of the repository, without a network: targets of relative links,
 //! the headings that fragments name, files named in code spans (`rt/src/turn.rs`, with or without
-//! `crates` and `src`), suites named after `--test`, and the packages and modules of `cargo test`.
-//! Links to other sites are not followed.
+//! `crates` and `src`), suites named after `--test`, the packages and modules of `cargo test`, and
+//! the tasks of `cargo xtask`. Links to other sites are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -148,6 +148,8 @@ impl Document {
                     .filter(|name| !tree.has_suite(name))
                     .map(|name| format!("suite `--test {name}`")),
             );
+            let unknown = task(code).filter(|task| !crate::has_task(task));
+            complaints.extend(unknown.map(|task| format!("task `cargo xtask {task}`")));
             let test = CargoTest::parse(code).or_else(|| CargoTest::short(code, tree));
             complaints.extend(test.and_then(|test| test.complaint(tree)));
         }
@@ -241,6 +243,13 @@ fn suites(code: &str) -> impl Iterator<Item = &str> {
         .filter(|name| name.chars().any(|c| c.is_ascii_lowercase()))
 }
 
+/// The task after `cargo xtask`; in capitals it stands for any.
+fn task(code: &str) -> Option<&str> {
+    let (_, words) = code.split_once("cargo xtask ")?;
+    let name = words.split_whitespace().next()?;
+    name.contains(|c: char| c.is_ascii_lowercase()).then_some(name)
+}
+
 /// A heading's fragment, as GitHub makes it.
 fn anchor(title: &str) -> String {
     title
@@ -283,7 +292,8 @@ mod tests {
                     [e](https://example.org/nowhere) `rt/src/shm/own.rs` `shm/own.rs` `rt/src/shm/` \
                     `cargo test --test faults -- name` `/etc/x.rs` `src/*.rs` `a/b` \
                     `cargo test -p consort-rt own::` `cargo test -p NAME x::` `faults hangs::` \
-                    `cargo test -p consort-tests --test faults hangs::a_client`";
+                    `cargo test -p consort-tests --test faults hangs::a_client` \
+                    `cargo xtask` `cargo xtask deb --compare` `cargo xtask TASK`";
         assert_eq!(complaints(text), [""; 0]);
     }
 
@@ -292,7 +302,8 @@ mod tests {
         let text = "[a](gone.md) [b](other.md#gone) [c](#gone) `rt/src/shm/gone.rs` `rt/gone/` \
                     `own.rs/` `hm/own.rs` `cargo test --test gone` `cargo test -p consort-gone` \
                     `cargo test -p consort-rt gone::` \
-                    `cargo test -p consort-tests --test faults own::` `faults shm::`";
+                    `cargo test -p consort-tests --test faults own::` `faults shm::` \
+                    `cargo xtask gone`";
         assert_eq!(
             complaints(text),
             [
@@ -307,6 +318,7 @@ mod tests {
                 "tests `gone::` of consort-rt",
                 "tests `own::` of consort-tests",
                 "tests `shm::` of consort-tests",
+                "task `cargo xtask gone`",
             ]
         );
     }

@@ -33,7 +33,8 @@ Tasks:
   bill [--out FILE]        list every crate that is linked, with its licence (CycloneDX)
   deb [--out DIR] [--compare]
                            build the Debian packages, with the libraries of 32 bits where the
-                           target i686 is installed; twice, and the bytes must be the same
+                           target i686 is installed; all of them twice, and the bytes must be the
+                           same
   demo                     play a recording through a chain of programs, and show what came out
   deny                     check licences, advisories and duplicates of all dependencies
   fuzz [--seconds N | --short] [TARGET...]
@@ -48,8 +49,9 @@ Tasks:
                            take a defence away: the test that is there for it must notice
   notices [--libraries] [--out FILE]
                            print the licences of all that is linked, or into the libraries alone
-  release --dry-run [--compare]
-                           rehearse the release of the version that Cargo.toml names
+  release --dry-run [--compare] [--without-devices]
+                           rehearse the release of the version that Cargo.toml names, or leave out
+                           the virtual machines with sound cards
   sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
@@ -62,6 +64,12 @@ Tasks:
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
 ";
+
+/// Whether the help names a task of this name.
+fn has_task(name: &str) -> bool {
+    let lines = HELP.lines().filter_map(|line| line.strip_prefix("  "));
+    lines.filter(|line| !line.starts_with(' ')).any(|line| line.split(' ').next() == Some(name))
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -9,6 +9,9 @@ pub(crate) const TARGET: &str = "i686-unknown-linux-gnu";
 /// What Debian calls it.
 pub(crate) const ARCHITECTURE: &str = "i386";
 
+/// The package of Debian that is built for it as well: `debian/rules` makes that one alone.
+pub(crate) const PACKAGE: &str = "libjack-consort0";
+
 /// Cargo's variable for the linker, and that of Debian's cross compiler.
 pub(crate) const LINKER: (&str, &str) =
     ("CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER", "i686-linux-gnu-gcc");

@@ -1,7 +1,9 @@
-//! `cargo xtask release --dry-run [--compare]`: all that has to hold before a version is tagged.
+//! `cargo xtask release --dry-run [--compare] [--without-devices]`: all that has to hold before a
+//! version is tagged.
 //!
-//! With `--compare`, the packages are built twice, and compared. Nothing outside of `target/`
-//! changes. What is left for a person are two commands, printed at the end.
+//! With `--compare`, the packages are built twice, and compared. With `--without-devices`, the
+//! suites of virtual machines with sound cards are reported as not run. Nothing outside of
+//! `target/` changes. What is left for a person is printed at the end.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::{cargo, root};
-use crate::{bill, deb, deny, links, width};
+use crate::{bill, deb, deny, links, test, width};
 
 /// Where the packages and the bill of materials go.
 const OUT: &str = "target/release-rehearsal";
@@ -20,19 +22,13 @@ const OUT: &str = "target/release-rehearsal";
 /// # Errors
 /// If a check does not hold; what is missing has been printed with it.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let compare = match arguments[..] {
-        ["--dry-run"] => &[][..],
-        ["--dry-run", "--compare"] => &["--compare"],
-        _ => {
-            bail!("releases are tagged by hand; this rehearses one: release --dry-run [--compare]")
-        }
-    };
+    let Options { compare, with_devices } = Options::of(arguments)?;
+    let compare: &[&str] = if compare { &["--compare"] } else { &[] };
     let version = workspace_version(&read("Cargo.toml")?)?;
     let tag = format!("v{version}");
     let out = root().join(OUT);
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-    let checks: [Check<'_>; 8] = [
+    let checks: [Check<'_>; 9] = [
         ("CHANGELOG.md has a section of the version", &|| {
             check_changelog(&read("CHANGELOG.md")?, &version)
         }),
@@ -46,29 +42,70 @@ pub fn run(arguments: &[String]) -> Result<()> {
             bill::run(&words(&["--out", &out.join("consort.cdx.json").to_string_lossy()]))
         }),
         ("packages", &|| {
-            let packages = out.join("packages").to_string_lossy().into_owned();
-            deb::run(&words(&[&["--out", &packages], compare].concat()))
+            let packages = out.join("packages");
+            deb::run(&words(&[&["--out", &packages.to_string_lossy()], compare].concat()))?;
+            deb::expect_all(&packages)
         }),
-        // Other test runs install what is built with less optimization.
-        ("what is installed works, as it is released", &|| {
+        // Other test runs install what is built with less optimization, on one Debian.
+        ("what is installed works, as it is released, on each system that is named", &|| {
             let suites = ["--test", "installed", "--test", "packages"];
-            cargo(&[&["test", "--package", "consort-tests"][..], &suites].concat())
+            let all = ["--", "--include-ignored", "--test-threads=1"];
+            cargo(&[&["test", "--package", "consort-tests"][..], &suites, &all].concat())
         }),
+        (DEVICES, &test::devices),
     ];
     let mut missing = 0;
     for (what, check) in checks {
         println!("release {version}: {what}");
-        if let Err(error) = check() {
+        if what == DEVICES && !with_devices {
+            println!("  not run: {WITHOUT_DEVICES}");
+        } else if let Err(error) = check() {
             println!("  not yet: {error:#}");
             missing += 1;
         }
     }
     ensure!(missing == 0, "{missing} checks do not hold: see 'not yet' above");
-    println!(
-        "release {version}: ready. After .ci/run, cargo xtask soak --minutes 60 and cargo xtask \
-         test-devices:\n  git tag --sign {tag}\n  git push origin {tag}"
-    );
+    println!("{}", what_is_left(&version, with_devices));
     Ok(())
+}
+
+/// Says what a person has to do when every check that was run holds.
+fn what_is_left(version: &str, with_devices: bool) -> String {
+    let not_run =
+        if with_devices { "" } else { " and cargo xtask test-devices, which was not run" };
+    format!(
+        "release {version}: ready. After .ci/run, cargo xtask soak --minutes 60{not_run}:\n  git \
+         tag --sign v{version}\n  git push origin v{version}"
+    )
+}
+
+/// The check that boots virtual machines, and what leaves it out.
+const DEVICES: &str = "sound cards, in virtual machines";
+const WITHOUT_DEVICES: &str = "--without-devices";
+
+/// What is rehearsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Options {
+    compare: bool,
+    with_devices: bool,
+}
+
+impl Options {
+    fn of(arguments: &[String]) -> Result<Self> {
+        let mut options = Self { compare: false, with_devices: true };
+        let (dry_run, rest) = arguments.split_first().unzip();
+        let is_known = rest.unwrap_or_default().iter().all(|argument| match argument.as_str() {
+            "--compare" => !std::mem::replace(&mut options.compare, true),
+            WITHOUT_DEVICES => std::mem::replace(&mut options.with_devices, false),
+            _ => false,
+        });
+        ensure!(
+            dry_run.is_some_and(|word| word == "--dry-run") && is_known,
+            "releases are tagged by hand; this rehearses one: release --dry-run [--compare] \
+             [{WITHOUT_DEVICES}]"
+        );
+        Ok(options)
+    }
 }
 
 /// What is checked, and the check.
@@ -140,6 +177,21 @@ mod tests {
             "[workspace]\n\n[workspace.package]\nversion = \"1.2.3\"\n\n[x]\nversion = 9";
         assert_eq!(workspace_version(manifest).unwrap(), "1.2.3");
         assert!(workspace_version("[workspace.dependencies]\nversion = \"1.2.3\"\n").is_err());
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_rehearsal_is_named() {
+        let of = |line: &str| {
+            Options::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).ok()
+        };
+        let options = |compare, with_devices| Some(Options { compare, with_devices });
+        assert_eq!(of("--dry-run"), options(false, true));
+        assert_eq!(of("--dry-run --without-devices --compare"), options(true, false));
+        for wrong in ["", "--compare", "--dry-run --dry-run", "--dry-run --compare --compare"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+        assert!(!what_is_left("1.2.3", true).contains("test-devices"));
+        assert!(what_is_left("1.2.3", false).contains("test-devices, which was not run"));
     }
 
     #[test]

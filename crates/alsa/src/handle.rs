@@ -43,6 +43,27 @@ pub struct Pcm {
     /// silent continues to play silence.
     pub(crate) silent_frames: Vec<u32>,
     poll_fd: Option<i32>,
+    status: Status,
+}
+
+/// A record of the library's, which it fills when a device is asked for its status.
+#[derive(Debug)]
+struct Status(NonNull<ffi::snd_pcm_status_t>);
+
+impl Status {
+    fn new() -> Option<Self> {
+        let mut record = null_mut();
+        // SAFETY: `record` outlives the call, which fills it with a new record or fails.
+        let result = unsafe { ffi::snd_pcm_status_malloc(&mut record) };
+        NonNull::new(record).filter(|_| result >= 0).map(Self)
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        // SAFETY: the record came from the library, and this is the last use of it.
+        unsafe { ffi::snd_pcm_status_free(self.0.as_ptr()) };
+    }
 }
 
 // SAFETY: the library ties a handle to no thread; `Pcm` is its only owner, and `&mut` or `&` calls
@@ -87,6 +108,7 @@ impl Pcm {
             return Err(OpenError::SoundServer(kind));
         }
         let name = CString::new(name).map_err(|_| OpenError::Missing)?;
+        let status = Status::new().ok_or(OpenError::Other(libc::ENOMEM))?;
         let stream = match direction {
             Direction::Capture => ffi::SND_PCM_STREAM_CAPTURE,
             Direction::Playback => ffi::SND_PCM_STREAM_PLAYBACK,
@@ -106,6 +128,7 @@ impl Pcm {
             staging: Vec::new(),
             silent_frames: Vec::new(),
             poll_fd: None,
+            status,
         })
     }
 
@@ -247,6 +270,20 @@ impl Pcm {
         }
     }
 
+    /// Returns when it was started or has stopped, whichever was last: `CLOCK_MONOTONIC` ns, or a
+    /// time of another clock if the device has no timestamps of that one. `None`: it does not say.
+    /// Thread: cycle.
+    #[must_use]
+    pub fn triggered_ns(&self) -> Option<u64> {
+        let record = self.status.0.as_ptr();
+        // SAFETY: the handle is open; the record is the library's own and used by this call alone.
+        check(unsafe { ffi::snd_pcm_status(self.raw(), record) }.into()).ok()?;
+        let mut stamp = ffi::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the record was filled, and the result outlives the call.
+        unsafe { ffi::snd_pcm_status_get_trigger_htstamp(record, &mut stamp) };
+        Some(ns(stamp))
+    }
+
     /// Returns the position: the current one if `ask` is set, or else that of the last interrupt.
     /// Thread: cycle.
     ///
@@ -262,9 +299,7 @@ impl Pcm {
         // SAFETY: the handle is open, both results outlive the call.
         let result = unsafe { ffi::snd_pcm_htimestamp(self.raw(), &mut stamped, &mut stamp) };
         let now_ns = sys::clock::now_ns();
-        let seconds = u64::try_from(stamp.tv_sec).unwrap_or_default();
-        let stamp_ns = seconds.saturating_mul(1_000_000_000)
-            + u64::try_from(stamp.tv_nsec).unwrap_or_default();
+        let stamp_ns = ns(stamp);
         let is_monotonic =
             result >= 0 && stamp_ns <= now_ns && stamp_ns + TIMESTAMP_RANGE_NS > now_ns;
         let (avail, at_ns) =
@@ -278,6 +313,12 @@ impl Drop for Pcm {
         // SAFETY: the handle is open, and this is the last use of it.
         unsafe { ffi::snd_pcm_close(self.raw()) };
     }
+}
+
+/// Returns a time of the library's in nanoseconds.
+fn ns(time: ffi::timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000) + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
 /// Converts a result of the library: negative is an error.

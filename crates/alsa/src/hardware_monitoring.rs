@@ -27,7 +27,7 @@ pub enum MonitoringError {
     )]
     None,
     /// The card's channels have other numbers at this rate.
-    #[error("above 48000 Hz its driver numbers the channels otherwise")]
+    #[error("above 48000 Hz its driver numbers the channels differently")]
     Rate,
     /// The error of its driver: an `errno`.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]

@@ -5,6 +5,7 @@
 //! cycle thread calls is marked, and neither allocates, locks nor blocks on `hw:` devices. Frames
 //! are counted at the device's rate; times are `CLOCK_MONOTONIC` nanoseconds.
 
+mod card_mixer;
 mod cards;
 mod clock_source;
 mod configure;
@@ -21,6 +22,7 @@ mod raw_midi;
 mod transfer;
 mod volume;
 
+pub use card_mixer::{CardMixer, MixerStep, MixerVolume};
 pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate, subdevice};
 pub use clock_source::{ClockControl, ClockError, choose_clock, clock_controls};
 pub use configure::{Access, CHANNELS_OF_HARDWARE, Limits, Refusal, Setup, SetupRequest};

@@ -12,7 +12,7 @@ use alsa_sys as ffi;
 const LONGEST: usize = 512;
 
 unsafe extern "C" {
-    /// Of the C library.
+    /// Of the C library: formats a message into a buffer.
     fn vsnprintf(
         buffer: *mut c_char,
         room: usize,

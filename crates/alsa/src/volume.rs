@@ -3,7 +3,7 @@
 use alsa_rs::mixer::{MilliBel, Mixer, Selem, SelemChannelId};
 
 /// Names of mixer controls for everything that a card plays, best first.
-const NAMES: [&str; 6] = ["Master", "PCM", "Speaker", "Headphone", "Front", "Digital"];
+pub(crate) const NAMES: [&str; 6] = ["Master", "PCM", "Speaker", "Headphone", "Front", "Digital"];
 
 /// The volume of a card.
 #[derive(Debug, Clone, PartialEq)]

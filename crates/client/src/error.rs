@@ -65,7 +65,7 @@ pub enum Error {
         refusal: Option<String>,
     },
     /// The server that follows one that has gone is no replacement for it.
-    #[error("the server that follows cannot take the stream back: {0}")]
+    #[error("the next server cannot take the stream back: {0}")]
     OtherServer(String),
     /// The client has been closed.
     #[error("the client is closed")]

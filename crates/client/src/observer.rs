@@ -12,8 +12,9 @@ use proto::timing::ClientTiming;
 use proto::xrun::Xrun;
 use rt::shm::{EngineSegment, Recording};
 use rt::transport::{Position, Transport};
+use sys::lock::is_served;
 use sys::memory::{Access, Shared, SharedRegistry};
-use sys::runtime_directory::ControlSockets;
+use sys::runtime_directory::{ControlSockets, lock_path, server_directory};
 
 use crate::registry_view::RegistryView;
 use crate::requests::{Introduction, Requests, introduce, introduce_at, server_name};
@@ -42,6 +43,21 @@ impl Observer {
         let server = server_name(server)?;
         let introduction = introduce(&ControlSockets::of_environment()?, &server, Role::Observer)?;
         Self::new(server, introduction)
+    }
+
+    /// Connects like [`open`](Self::open), but only to a server that runs: what a service manager
+    /// would start on a connection stays as it is. A server for a group runs by hand.
+    ///
+    /// # Errors
+    /// See [`open`](Self::open).
+    pub fn open_running(server: Option<&str>) -> Result<Self, Error> {
+        let server = server_name(server)?;
+        let sockets = ControlSockets::of_environment()?;
+        let path = sockets.of(&server)?;
+        if !sockets.are_of_group() && !is_served(&lock_path(&server_directory(&server)?)) {
+            return Err(Error::NoServer { server, path });
+        }
+        Self::open_at(&path, &server)
     }
 
     /// Connects to the server `server` through its control socket, wherever that is.

@@ -14,7 +14,6 @@ mod awaited;
 mod connection;
 mod control;
 mod converted;
-mod device_watch;
 mod devices;
 mod opening;
 mod playback;
@@ -23,6 +22,7 @@ mod record;
 mod returning;
 mod samples;
 mod server;
+mod server_watch;
 #[cfg(test)]
 mod tests;
 mod wished;
@@ -33,18 +33,18 @@ pub use connection::{PlaybackOptions, RecordOptions, StreamConnection};
 pub(crate) use connection::{set_volume, streams};
 pub use control::{NoRoomForWish, StreamControl};
 pub use converted::ConvertedReader;
-pub use device_watch::DeviceWatch;
 pub use devices::StreamDevice;
 pub(crate) use devices::device;
 pub use playback::{PlaybackStream, WishError};
 pub use reader::StreamReader;
 pub use record::RecordStream;
 pub use samples::{Samples, SamplesMut};
+pub use server_watch::ServerWatch;
 pub use writer::StreamWriter;
 
 pub use proto::stream::{
     ChannelGains, ClientRole, DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, NewDevice,
-    NewHardware, NotAGain, StreamStatus, Volume, WakeUpRate,
+    NewHardware, NotAGain, StreamStatus, Volume, VolumeSource, VolumeSources, WakeUpRate, Watched,
 };
 /// Longest name of a stream and of its program, bytes.
 pub const MAX_NAME_BYTES: usize = proto::limits::STREAM_NAME_BYTES;

@@ -11,6 +11,9 @@ use crate::{Confinement, Surroundings};
 /// Bytes that are read of a file. A program may have a hundred thousand mounts in a namespace of
 /// its own; the root's is among the first.
 const LONGEST_FILE: u64 = 1 << 16;
+/// Bytes that most of these files have at most, so that they are read at once. The kernel reports
+/// no size of them.
+const USUAL_FILE: usize = 4096;
 
 /// Returns why the program that has connected a local socket is taken for a confined one.
 pub fn confinement_of(socket: impl AsFd) -> Option<Confinement> {
@@ -53,7 +56,7 @@ pub fn own_surroundings() -> Option<Surroundings> {
 
 fn surroundings_in(directory: &str, label: Option<&[u8]>) -> Option<Surroundings> {
     let read = |name: &str| {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL_FILE);
         let file = File::open(format!("{directory}/{name}")).ok()?;
         file.take(LONGEST_FILE).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())

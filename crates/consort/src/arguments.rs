@@ -100,11 +100,11 @@ impl Arguments {
             Command::Sync(command) => command.run(&server),
             Command::Volume(command) => command.run(&server),
             Command::Move(command) => command.run(&server),
-            Command::Why(command) => command.run(),
+            Command::Why(command) => command.run(&server),
             Command::Mute(command) => command.run(&server),
             Command::Unmute(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
-            Command::Completions(command) => command.run(self::command()),
+            Command::Completions(command) => command.run(&self::command()),
             Command::Man(command) => command.run(self::command()),
         }
     }

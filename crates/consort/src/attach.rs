@@ -28,10 +28,12 @@ impl Server for Observer {
     }
 
     fn streams(&self) -> anyhow::Result<Streams> {
-        let StreamDevice { state, wake_up_rate, channels, volume, .. } = self.stream_device()?;
+        let StreamDevice { state, wake_up_rate, lost_frames, channels, volume, .. } =
+            self.stream_device()?;
         Ok(Streams {
             state,
             wake_up_rate,
+            lost_frames,
             channels,
             volume,
             further: self.further_devices()?,

@@ -7,7 +7,7 @@ use crate::Mixing;
 pub struct Options {
     /// What becomes of channels that the other side lacks.
     pub mixing: Mixing,
-    /// Of the resampler, if the rates differ.
+    /// Filter of the resampler, if the rates differ.
     pub filter: Filter,
 }
 

@@ -74,10 +74,10 @@ impl Configure {
     }
 
     fn set_parameter_value(&self, parameter: Vec<String>, value: Variant<'_>) -> Result<()> {
-        self.0.state().configure(|parameters| parameters.set(&parameter, &value))
+        self.0.configure(|parameters| parameters.set(&parameter, &value))
     }
 
     fn reset_parameter_value(&self, parameter: Vec<String>) -> Result<()> {
-        self.0.state().configure(|parameters| parameters.reset(&parameter))
+        self.0.configure(|parameters| parameters.reset(&parameter))
     }
 }

@@ -10,6 +10,7 @@ mod graph;
 mod jackd;
 mod parameters;
 mod patchbay;
+mod server_link;
 mod server_process;
 mod service;
 mod session_manager;
@@ -39,7 +40,8 @@ const PATH: &str = "/org/jackaudio/Controller";
 pub fn run(server: &str, jackd: Arc<dyn Jackd>) -> anyhow::Result<()> {
     // Blocked before any thread is started: all of them inherit the blocked signals.
     let signals = sys::signals::TerminationSignals::block().context("cannot block signals")?;
-    let (service, events) = Service::new(server, jackd);
+    let made = Service::new(server, jackd);
+    let (service, events) = made.context("cannot wait for a server")?;
     let service = Arc::new(service);
     let connection = zbus::block_on(async {
         Builder::session()
@@ -62,6 +64,5 @@ pub fn run(server: &str, jackd: Arc<dyn Jackd>) -> anyhow::Result<()> {
         ),
         made => made.with_context(|| format!("cannot serve as {NAME} on the session bus"))?,
     };
-    watch::until_the_end(&service, connection, &events, &signals);
-    Ok(())
+    watch::until_the_end(&service, connection, &events, &signals).context("cannot wait for changes")
 }

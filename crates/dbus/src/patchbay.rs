@@ -31,7 +31,7 @@ impl JackPatchbay {
             Ok(change(server, &source, &destination)?)
         })?;
         // The change is signaled, and listed by GetGraph, before this call is answered.
-        self.0.poll(false);
+        self.0.look();
         Ok(())
     }
 }

@@ -1,19 +1,23 @@
 //! State that the service's interfaces share: the server, the parameters it is started with, and
 //! its graph.
 
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use client::Observer;
 use observe::{Graph, GraphFollower};
+use sys::poll::{Interest, Poller, Waker};
 
 use crate::Jackd;
 use crate::failure::{Answer, Failure};
 use crate::graph::{GraphSignal, VersionedGraph};
 use crate::parameters::Parameters;
+use crate::server_link::{News, ServerLink};
 use crate::server_process::ServerProcess;
 use crate::settings::Settings;
+use crate::watch::WAKER;
 
 /// An event that the main loop signals on the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,10 @@ pub(crate) enum ServiceEvent {
 pub(crate) struct Service {
     state: Mutex<State>,
     events: Mutex<Sender<ServiceEvent>>,
+    /// What the main loop sleeps on.
+    pub(crate) poller: Arc<Poller>,
+    /// Wakes it.
+    pub(crate) waker: Arc<Waker>,
     jackd: Arc<dyn Jackd>,
 }
 
@@ -48,7 +56,7 @@ pub(crate) struct State {
     pub(crate) forgotten_xruns: u32,
     /// Kind and target of the session that is being saved; 0 and an empty text if none is.
     pub(crate) saving: (u32, String),
-    server: Option<Observer>,
+    pub(crate) link: ServerLink,
     follower: GraphFollower,
     /// The process of a server that the service has started, as long as it runs.
     process: Option<ServerProcess>,
@@ -62,10 +70,18 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
 
 impl Service {
-    /// Creates a service with the user's settings, which has not polled yet, and the receiver of
-    /// its events.
-    pub(crate) fn new(server: &str, jackd: Arc<dyn Jackd>) -> (Self, Receiver<ServiceEvent>) {
+    /// Creates a service with the user's settings, which has not looked for a server yet, and the
+    /// receiver of its events.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub(crate) fn new(
+        server: &str,
+        jackd: Arc<dyn Jackd>,
+    ) -> io::Result<(Self, Receiver<ServiceEvent>)> {
         let (sender, receiver) = channel();
+        let (poller, waker) = (Arc::new(Poller::new()?), Arc::new(Waker::new()?));
+        poller.add(&*waker, WAKER, Interest::Readable)?;
         let mut parameters = Parameters::new(server, Arc::clone(&jackd));
         let settings = Settings::read(&mut parameters);
         let state = State {
@@ -74,12 +90,13 @@ impl Service {
             graph: VersionedGraph::default(),
             forgotten_xruns: 0,
             saving: (0, String::new()),
-            server: None,
+            link: ServerLink::new(Arc::clone(&poller)),
             follower: GraphFollower::default(),
             process: None,
             slaves: Vec::new(),
         };
-        (Self { state: Mutex::new(state), events: Mutex::new(sender), jackd }, receiver)
+        let (state, events) = (Mutex::new(state), Mutex::new(sender));
+        Ok((Self { state, events, poller, waker, jackd }, receiver))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -90,10 +107,19 @@ impl Service {
         &*self.jackd
     }
 
+    /// Changes parameters, and writes them to the user's settings.
+    pub(crate) fn configure<T>(&self, change: impl FnOnce(&mut Parameters) -> T) -> T {
+        let answer = self.state().configure(change);
+        // The server may have another name from now on.
+        self.waker.wake();
+        answer
+    }
+
     /// Passes an event to the main loop.
     pub(crate) fn report(&self, event: ServiceEvent) {
         // Fails only if the service has ended.
         let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
+        self.waker.wake();
     }
 
     /// Sets [`State::saving`].
@@ -102,10 +128,9 @@ impl Service {
         self.report(ServiceEvent::Session(kind, target.to_owned()));
     }
 
-    /// Polls whether there is a server, and whether its graph has changed; `thoroughly`, also
-    /// whether it still answers.
-    pub(crate) fn poll(&self, thoroughly: bool) {
-        let events = self.state().poll(thoroughly);
+    /// Looks whether there is a server, and whether its graph has changed.
+    pub(crate) fn look(&self) {
+        let events = self.state().look();
         events.into_iter().for_each(|event| self.report(event));
     }
 
@@ -114,18 +139,16 @@ impl Service {
         &self,
         ask: impl FnOnce(&Observer, &mut State) -> Answer<T>,
     ) -> Answer<T> {
-        self.poll(false);
+        self.look();
         let mut state = self.state();
-        let server = state.server.take().ok_or_else(Failure::not_running)?;
-        let answer = ask(&server, &mut state);
-        state.server = Some(server);
-        answer
+        let server = state.link.server().ok_or_else(Failure::not_running)?;
+        ask(&server, &mut state)
     }
 
     /// Returns whether there is a server.
     pub(crate) fn is_started(&self) -> bool {
-        self.poll(true);
-        self.state().server.is_some()
+        self.look();
+        self.state().link.server().is_some()
     }
 
     /// Starts a server if there is none, and waits until programs can connect.
@@ -217,36 +240,22 @@ impl State {
         answer
     }
 
-    fn poll(&mut self, thoroughly: bool) -> Vec<ServiceEvent> {
+    fn look(&mut self) -> Vec<ServiceEvent> {
         let mut events = Vec::new();
-        let name = self.parameters.server();
-        let is_lost = self.server.as_ref().is_some_and(|server| {
-            let silent = || matches!(server.status(), Err(client::Error::ServerGone));
-            server.engine().has_stopped()
-                || server.server_name() != name
-                || (thoroughly && silent())
-        });
+        let News { is_lost, is_new, other_release } = self.link.look(&self.parameters.server());
         if is_lost {
-            (self.server, self.follower) = (None, GraphFollower::default());
+            self.follower = GraphFollower::default();
             // Devices end with their server.
             self.slaves.clear();
             events.extend(self.graph.update(Graph::default()).into_iter().map(ServiceEvent::Graph));
             events.push(ServiceEvent::Stopped);
         }
-        if self.server.is_none() {
-            match Observer::open(Some(&name)) {
-                Ok(server) if !server.engine().has_stopped() => {
-                    self.forgotten_xruns = 0;
-                    self.server = Some(server);
-                    events.push(ServiceEvent::Started);
-                }
-                Err(error) if error.is_of_other_release() => {
-                    events.push(ServiceEvent::OtherRelease(error.to_string()));
-                }
-                _ => {}
-            }
+        if is_new {
+            self.forgotten_xruns = 0;
+            events.push(ServiceEvent::Started);
         }
-        if let Some(server) = &self.server
+        events.extend(other_release.map(ServiceEvent::OtherRelease));
+        if let Some(server) = self.link.server()
             && let Some(graph) = self.follower.poll(server.registry())
         {
             events.extend(self.graph.update(graph).into_iter().map(ServiceEvent::Graph));

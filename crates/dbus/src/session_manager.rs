@@ -54,7 +54,7 @@ impl SessionManager {
         // Uses a separate connection to the server: saving may take long, and other calls must not
         // wait.
         let name = self.0.state().parameters.server();
-        let server = Observer::open(Some(&name))?;
+        let server = Observer::open_running(Some(&name))?;
         self.0.note_session(r#type, target);
         let answered = server.notify_session(client, kind, path);
         self.0.note_session(0, "");

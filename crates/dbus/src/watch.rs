@@ -1,8 +1,13 @@
-//! The service's main loop: polls the server, sends signals about what changed, and ends in order.
+//! The service's main loop: sends signals about what has changed on the server, and ends in order.
 
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::task::Context;
 
+use sys::clock::{now_ns, sleep_until};
+use sys::poll::{Event, Interest, Waker};
 use sys::signals::TerminationSignals;
 use zbus::Connection;
 use zbus::object_server::SignalEmitter;
@@ -14,39 +19,76 @@ use crate::patchbay::JackPatchbay;
 use crate::service::{Service, ServiceEvent};
 use crate::session_manager::SessionManager;
 
-/// How often the server is polled: a change is signaled after this time at the latest.
-const POLL: Duration = Duration::from_millis(50);
-/// One of this many polls also asks whether the server still answers.
-const THOROUGH: u32 = 10;
+/// Tokens of the main loop's descriptors: the service's waker, the server or its place, and the
+/// signals that end it.
+pub(crate) const WAKER: u64 = 0;
+pub(crate) const SERVER: u64 = 1;
+const SIGNALS: u64 = 2;
+
+/// Changes of the graph within this time after another are reported together.
+const TOGETHER_NS: u64 = 50_000_000;
+/// How often a server is looked for whose start cannot be noticed.
+const BLIND_NS: u64 = 1_000_000_000;
 
 /// Serves until `Exit` is called, a signal ends the service, the bus is gone, or the server is of
-/// another release. Then stops the
-/// server if the service has started it, and answers the calls that are under way.
+/// another release. Then stops the server if the service has started it, and answers the calls that
+/// are under way. Sleeps while nothing changes.
+///
+/// # Errors
+/// The kernel refuses to poll.
 pub(crate) fn until_the_end(
     service: &Service,
     connection: Connection,
     events: &Receiver<ServiceEvent>,
     signals: &TerminationSignals,
-) {
-    for count in 0_u32.. {
-        service.poll(count % THOROUGH == 0);
-        if !send_all(&connection, events)
-            || matches!(signals.read(), Ok(Some(_)))
-            || connection.is_closed()
-        {
-            break;
-        }
-    }
+) -> io::Result<()> {
+    service.poller.add(signals, SIGNALS, Interest::Readable)?;
+    serve(service, &connection, events, signals)?;
     service.stop_own();
     if !connection.is_closed() {
         zbus::block_on(connection.graceful_shutdown());
     }
+    Ok(())
 }
 
-/// Waits up to [`POLL`] for events and sends their signals. Returns false if the service is to end.
+fn serve(
+    service: &Service,
+    connection: &Connection,
+    events: &Receiver<ServiceEvent>,
+    signals: &TerminationSignals,
+) -> io::Result<()> {
+    let mut closed = pin!(connection.closed());
+    let woken = std::task::Waker::from(Arc::new(WakesMainLoop(Arc::clone(&service.waker))));
+    let mut ready: Vec<Event> = Vec::new();
+    loop {
+        service.look();
+        if !send_all(connection, events)
+            || matches!(signals.read(), Ok(Some(_)))
+            || closed.as_mut().poll(&mut Context::from_waker(&woken)).is_ready()
+        {
+            return Ok(());
+        }
+        if ready.iter().any(|event| event.token == SERVER) {
+            sleep_until(now_ns() + TOGETHER_NS);
+        }
+        let blind_ns = service.state().link.is_blind().then(|| now_ns() + BLIND_NS);
+        service.poller.wait(&mut ready, blind_ns)?;
+        service.waker.reset();
+    }
+}
+
+/// Has the main loop look whether the bus has gone.
+struct WakesMainLoop(Arc<Waker>);
+
+impl std::task::Wake for WakesMainLoop {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+}
+
+/// Sends the signals of all events. Returns false if the service is to end.
 fn send_all(connection: &Connection, events: &Receiver<ServiceEvent>) -> bool {
-    let mut next = events.recv_timeout(POLL).ok();
-    while let Some(event) = next {
+    while let Ok(event) = events.try_recv() {
         if let ServiceEvent::OtherRelease(reason) = &event {
             eprintln!("consort: the D-Bus service ends: {reason}");
             return false;
@@ -54,7 +96,6 @@ fn send_all(connection: &Connection, events: &Receiver<ServiceEvent>) -> bool {
         if event == ServiceEvent::Exit || send(connection, event).is_err() {
             return false;
         }
-        next = events.try_recv().ok();
     }
     true
 }

@@ -24,15 +24,15 @@ pub struct BusName {
     pub is_ours: bool,
 }
 
-/// Through which programs control JACK.
+/// The name through which programs control JACK.
 pub(crate) const JACK: &str = "org.jackaudio.service";
-/// By which PulseAudio shows that it runs.
+/// The name that PulseAudio owns while it runs.
 pub(crate) const PULSEAUDIO: &str = "org.pulseaudio.Server";
 /// Before a card's number: the program that has the name has the card.
 pub(crate) const CARD: &str = "org.freedesktop.ReserveDevice1.Audio";
 
 /// A bus that does not answer within this time counts as absent.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The names of sound servers that somebody has.
 pub(crate) fn names() -> Vec<BusName> {
@@ -61,7 +61,7 @@ async fn ask() -> zbus::Result<Vec<BusName>> {
 }
 
 /// Asks the bus itself.
-async fn call<Answer, Question>(
+pub(crate) async fn call<Answer, Question>(
     connection: &Connection,
     method: &str,
     question: &Question,
@@ -71,7 +71,21 @@ where
     Question: Serialize + DynamicType,
 {
     const BUS: &str = "org.freedesktop.DBus";
-    let path = "/org/freedesktop/DBus";
-    let answer = connection.call_method(Some(BUS), path, Some(BUS), method, question).await?;
+    call_at(connection, (BUS, "/org/freedesktop/DBus", BUS), method, question).await
+}
+
+/// Asks an object: the name of its program, its path, and its interface.
+pub(crate) async fn call_at<Answer, Question>(
+    connection: &Connection,
+    (program, path, interface): (&str, &str, &str),
+    method: &str,
+    question: &Question,
+) -> zbus::Result<Answer>
+where
+    Answer: DeserializeOwned + Type,
+    Question: Serialize + DynamicType,
+{
+    let answer =
+        connection.call_method(Some(program), path, Some(interface), method, question).await?;
     answer.body().deserialize()
 }

@@ -16,6 +16,12 @@ use crate::{Facts, Finding, Verdict, findings};
   consort doctor
   consort doctor --json
 
+With --json, a list of objects, one for each line:
+  verdict  \"good\", \"note\" (works, but not as well as it could) or \"wrong\"
+  subject  what it is about; several may be about the same
+  found    what was found
+  advice   what to do about it, or null
+
 Exit codes:
   0  nothing is wrong
   1  something is wrong: a line of it begins with \"wrong\"")]
@@ -53,7 +59,7 @@ pub(crate) fn screen(findings: &[Finding]) -> String {
     text
 }
 
-fn document(findings: &[Finding]) -> String {
+pub(crate) fn document(findings: &[Finding]) -> String {
     let list: Vec<Value> = findings
         .iter()
         .map(|Finding { verdict, subject, found, advice }| {

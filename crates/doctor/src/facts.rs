@@ -5,9 +5,14 @@ use std::path::Path;
 
 use alsa::{Direction, Holder};
 use client::Observer;
+use sys::runtime_directory::ControlSockets;
+use sys::socket::is_dead;
 
 use crate::loader::{self, Width};
-use crate::{BusName, LibraryFacts, PipeWireFacts, PulseSocket, WirePlumber, bus, pipewire, pulse};
+use crate::{
+    BusName, FlatpakFacts, HeadsetFacts, LibraryFacts, NamedServer, PipeWireFacts, PulseSocket,
+    WirePlumber, bluetooth, bus, flatpak, listener, pipewire, pulse,
+};
 
 /// The state of the machine, for this user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,22 +34,27 @@ pub struct Facts {
     pub others: Vec<OtherServer>,
     /// Who listens where programs of PulseAudio look for their server.
     pub pulse: PulseSocket,
-    /// The server that programs of PulseAudio look for instead (`PULSE_SERVER`), if one is named.
-    pub pulse_server: Option<String>,
+    /// The server that programs of PulseAudio look for instead, if one is named.
+    pub pulse_server: Option<NamedServer>,
     /// PipeWire, if it runs.
     pub pipewire: Option<PipeWireFacts>,
     /// How its session manager is configured, if that is WirePlumber.
     pub wireplumber: Option<WirePlumber>,
     /// Names of sound servers on the session bus that somebody has.
     pub bus: Vec<BusName>,
-    /// Flatpak is installed, whose programs see no more than some sockets.
-    pub has_flatpak: bool,
+    /// The applications that run in Flatpaks, which see no more than some sockets; `None`: Flatpak
+    /// is not installed.
+    pub flatpaks: Option<Vec<FlatpakFacts>>,
+    /// Headsets and loudspeakers of Bluetooth.
+    pub headsets: Vec<HeadsetFacts>,
     /// What a program gets that is linked with `libjack.so.0`; `None`: there is none.
     pub libjack: Option<LibraryFacts>,
     /// The same, of a program of 32 bits on a system of 64.
     pub narrow_libjack: Option<LibraryFacts>,
     /// The server that was asked about, if it runs.
     pub server: Option<ServerFacts>,
+    /// systemd listens in its place, and starts it for the first program that connects.
+    pub starts_on_demand: bool,
 }
 
 /// A sound card.
@@ -95,6 +105,7 @@ impl Facts {
     #[must_use]
     pub fn gather(server: &str) -> Self {
         let wireplumber = WirePlumber::installed();
+        let starts_on_demand = starts_on_demand(server);
         Self {
             rtprio_limit: priority_limit(),
             memlock_limit: sys::process::memlock_limit(),
@@ -107,11 +118,14 @@ impl Facts {
             pipewire: pipewire::running(wireplumber),
             wireplumber,
             bus: bus::names(),
-            has_flatpak: Path::new("/usr/bin/flatpak").exists(),
-            pulse_server: std::env::var("PULSE_SERVER").ok().filter(|named| !named.is_empty()),
+            flatpaks: Path::new("/usr/bin/flatpak").exists().then(flatpak::running),
+            headsets: bluetooth::headsets(),
+            pulse_server: pulse::named_server(),
             libjack: loader::find("libjack.so.0", Width::Own),
             narrow_libjack: loader::find("libjack.so.0", Width::Narrow),
-            server: running(server),
+            // Asking it would start it.
+            server: if starts_on_demand { None } else { running(server) },
+            starts_on_demand,
         }
     }
 }
@@ -209,6 +223,15 @@ fn user(process: &Path) -> Option<u32> {
 pub(crate) fn is_consort(process: &Path) -> bool {
     fs::read_link(process.join("exe"))
         .is_ok_and(|program| program.file_name().is_some_and(|name| name == "consort"))
+}
+
+/// Whether systemd is the only one to hold the server's socket, under its own name: a server that
+/// was started by hand and killed leaves it without one.
+fn starts_on_demand(name: &str) -> bool {
+    let socket = ControlSockets::of_environment().and_then(|sockets| sockets.of(name)).ok();
+    let socket = socket.filter(|socket| !is_dead(socket));
+    let holders = socket.and_then(|socket| listener::holders_at(&socket)).unwrap_or_default();
+    !holders.is_empty() && holders.iter().all(|holder| holder.program == "systemd")
 }
 
 fn running(name: &str) -> Option<ServerFacts> {

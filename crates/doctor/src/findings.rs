@@ -1,5 +1,7 @@
 //! Judges the facts. Pure: no finding asks the machine anything.
 
+mod bluetooth;
+mod flatpak;
 mod other_servers;
 
 use crate::{CardFacts, Facts, LibraryFacts, ServerFacts};
@@ -50,10 +52,11 @@ const ENOUGH_LOCKED_BYTES: u64 = 256 << 20;
 /// Judges everything, in the order in which it matters.
 #[must_use]
 pub fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut found = vec![library(facts), server(facts.server.as_ref())];
+    let mut found = vec![library(facts), server(facts)];
     found.extend(narrow_library(facts.narrow_libjack.as_ref()));
     found.extend(cards(facts));
     found.extend(other_servers::findings(facts));
+    found.extend(bluetooth::finding(facts));
     found.extend([priority(facts), memory(facts)]);
     found.extend(throttle(facts));
     found.extend(governor(&facts.governors));
@@ -71,8 +74,7 @@ impl Finding {
 }
 
 fn library(facts: &Facts) -> Finding {
-    let advice = "install the package libjack-consort0, or start programs with 'consort exec -- \
-                  PROGRAM'";
+    let advice = "install libjack-consort0, or: consort exec -- PROGRAM";
     match &facts.libjack {
         Some(LibraryFacts { path, is_ours: true }) => good("libjack", path.display().to_string()),
         Some(LibraryFacts { path, is_ours: false }) => {
@@ -97,12 +99,15 @@ fn narrow_library(library: Option<&LibraryFacts>) -> Option<Finding> {
     })
 }
 
-fn server(server: Option<&ServerFacts>) -> Finding {
-    let Some(server) = server else {
-        return good("server", "none runs").but(
-            Verdict::Note,
-            "systemctl --user enable --now consort.socket, and the first program starts it",
-        );
+fn server(facts: &Facts) -> Finding {
+    if facts.starts_on_demand {
+        return good("server", "the first program starts it");
+    }
+    let Some(server) = &facts.server else {
+        // A restart, because systemd may wait at a socket that has lost its name.
+        let advice = "systemctl --user enable consort.socket && systemctl --user restart \
+                      consort.socket";
+        return good("server", "none runs").but(Verdict::Note, advice);
     };
     let ServerFacts { name, process, driver, xruns, cycles, .. } = server;
     let found = format!("'{name}', process {process}: {driver}, {xruns} xruns in {cycles} cycles");
@@ -140,17 +145,18 @@ fn card(facts: &Facts, card: &CardFacts) -> Finding {
     }
 }
 
+/// Joins the group `realtime` where the package has made it, and writes a file of limits elsewhere.
+const GET_RIGHTS: &str = "sudo consort setup, and log in again";
+
 fn priority(facts: &Facts) -> Finding {
     let subject = "real-time";
     let limit = facts.rtprio_limit;
-    let advice = "sudo adduser $USER realtime (with the package; otherwise a line '@audio - \
-                  rtprio 95' in /etc/security/limits.d/audio.conf), and log in again";
     match (limit, facts.has_realtime_kit) {
         (DRIVER_PRIORITY.., _) => good(subject, format!("priorities up to {limit}")),
         (_, true) => good(subject, format!("priorities up to {limit}; RealtimeKit gives others"))
-            .but(Verdict::Note, advice),
+            .but(Verdict::Note, GET_RIGHTS),
         (_, false) => good(subject, format!("priorities up to {limit}, and no RealtimeKit"))
-            .but(Verdict::Wrong, advice),
+            .but(Verdict::Wrong, GET_RIGHTS),
     }
 }
 
@@ -165,11 +171,7 @@ fn memory(facts: &Facts) -> Finding {
             subject,
             format!("{} KiB of it may be locked: the rest may be paged out", bytes >> 10),
         )
-        .but(
-            Verdict::Note,
-            "sudo adduser $USER realtime (with the package; otherwise a line '@audio - \
-                     memlock unlimited' in /etc/security/limits.d/audio.conf), and log in again",
-        ),
+        .but(Verdict::Note, GET_RIGHTS),
     }
 }
 

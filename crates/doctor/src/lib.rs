@@ -4,10 +4,12 @@
 //! [`Facts::gather`] reads the machine; [`findings`] judges what it found, and touches nothing.
 #![forbid(unsafe_code)]
 
+mod bluetooth;
 mod bus;
 mod command;
 mod facts;
 mod findings;
+mod flatpak;
 mod listener;
 mod loader;
 mod output;
@@ -17,11 +19,13 @@ mod pulse;
 mod tests;
 mod wireplumber;
 
+pub use bluetooth::HeadsetFacts;
 pub use bus::BusName;
 pub use command::Doctor;
 pub use facts::{CardFacts, Facts, OtherServer, ServerFacts};
 pub use findings::{Finding, Verdict, findings};
+pub use flatpak::{FlatpakFacts, FlatpakSocket};
 pub use loader::LibraryFacts;
 pub use pipewire::PipeWireFacts;
-pub use pulse::PulseSocket;
+pub use pulse::{NamedServer, PulseSocket};
 pub use wireplumber::WirePlumber;

@@ -17,9 +17,9 @@ pub struct LibraryFacts {
 /// For which programs a library is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// Those that are built as this one is.
+    /// Programs of this program's word size.
     Own,
-    /// Those of 32 bits, on a system of 64.
+    /// 32-bit programs on a 64-bit system.
     Narrow,
 }
 

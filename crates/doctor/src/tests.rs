@@ -1,12 +1,16 @@
 use alsa::Holder;
+use clap::Args;
+use serde_json::Value;
 
-use crate::command::screen;
+use crate::command::{Doctor, document, screen};
+use crate::flatpak::{allows_pulseaudio, processes};
 use crate::listener::inode_of_listener;
 use crate::pipewire::sound;
-use crate::pulse::unit_of;
+use crate::pulse::{default_server, unit_of};
 use crate::{
-    BusName, CardFacts, Facts, LibraryFacts, OtherServer, PipeWireFacts, PulseSocket, ServerFacts,
-    Verdict, WirePlumber, findings,
+    BusName, CardFacts, Facts, FlatpakFacts, FlatpakSocket, HeadsetFacts, LibraryFacts,
+    NamedServer, OtherServer, PipeWireFacts, PulseSocket, ServerFacts, Verdict, WirePlumber,
+    findings,
 };
 
 fn library(path: &str, is_ours: bool) -> Option<LibraryFacts> {
@@ -40,7 +44,8 @@ fn healthy() -> Facts {
             owner: OtherServer { program: "consort".into(), process: 6 },
             is_ours: true,
         }],
-        has_flatpak: true,
+        flatpaks: Some(Vec::new()),
+        headsets: Vec::new(),
         wireplumber: Some(WirePlumber::Scripts),
         libjack: library("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0", true),
         narrow_libjack: library("/usr/lib/i386-linux-gnu/consort/libjack.so.0", true),
@@ -52,7 +57,12 @@ fn healthy() -> Facts {
             xruns: 0,
             cycles: 1000,
         }),
+        starts_on_demand: false,
     }
+}
+
+fn by_variable(address: &str) -> NamedServer {
+    NamedServer { address: address.into(), file: None }
 }
 
 /// What is found about one subject, with the advice.
@@ -232,13 +242,13 @@ fn a_name_on_the_bus_comes_with_who_has_it_and_what_ends_that() {
 fn programs_in_flatpaks_have_the_socket_that_was_there_when_they_started() {
     let has = |pulse, named: Option<&'static str>| {
         let mut facts = Facts { pulse, ..healthy() };
-        facts.pulse_server = named.map(str::to_owned);
+        facts.pulse_server = named.map(by_variable);
         about(&facts, "flatpak")
     };
     let ours = PulseSocket::Unit(Some("consort-pulse.service".into()));
     assert_eq!(has(ours.clone(), None).0, Verdict::Good);
-    // They have no such name, and the usual socket instead.
-    assert_eq!(has(ours.clone(), Some("tcp:studio")).0, Verdict::Good);
+    let (verdict, text) = has(ours.clone(), Some("tcp:studio"));
+    assert!(verdict == Verdict::Note && text.contains("play to tcp:studio"), "{text}");
     let (verdict, text) = has(ours, Some("unix:/run/other"));
     assert!(verdict == Verdict::Note && text.contains("play to unix:/run/other"), "{text}");
     let (verdict, text) = has(PulseSocket::Nobody, None);
@@ -246,14 +256,65 @@ fn programs_in_flatpaks_have_the_socket_that_was_there_when_they_started() {
     let pipewire = OtherServer { program: "pipewire-pulse".into(), process: 9 };
     let (verdict, text) = has(PulseSocket::Other(pipewire), None);
     assert!(verdict == Verdict::Note && text.contains("another server"), "{text}");
-    let found = findings(&Facts { has_flatpak: false, ..healthy() });
+    let found = findings(&Facts { flatpaks: None, ..healthy() });
     assert!(found.iter().all(|finding| finding.subject != "flatpak"), "it is not installed");
+}
+
+#[test]
+fn an_application_with_a_replaced_socket_is_started_again() {
+    let has = |socket| {
+        let application = "org.example.Player".to_owned();
+        let flatpaks = Some(vec![FlatpakFacts { application, socket }]);
+        about(&Facts { flatpaks, ..healthy() }, "flatpak")
+    };
+    let (verdict, text) = has(FlatpakSocket::Current);
+    assert!(verdict == Verdict::Good && !text.contains("org.example.Player"), "{text}");
+    let (verdict, text) = has(FlatpakSocket::NotAllowed);
+    assert!(verdict == Verdict::Good && text.contains("without sound: org.example"), "{text}");
+    let (verdict, text) = has(FlatpakSocket::Other);
+    assert!(verdict == Verdict::Note && text.contains("flatpak kill org.example"), "{text}");
+}
+
+#[test]
+fn a_headset_comes_with_the_way_to_hear_something_there() {
+    let has = |sound: &[&str], wireplumber| {
+        let headsets = vec![HeadsetFacts { name: "Ears".into(), is_connected: true }];
+        let mut facts = Facts { headsets, wireplumber, ..healthy() };
+        let sound = sound.iter().map(|name| (*name).to_owned()).collect();
+        facts.pipewire.as_mut().expect("it runs").sound = Some(sound);
+        about(&facts, "bluetooth")
+    };
+    let (verdict, text) = has(&[], Some(WirePlumber::Scripts));
+    assert!(verdict == Verdict::Note && text.starts_with("Ears is connected"), "{text}");
+    assert!(text.contains("touch ~/.config/wireplumber/bluetooth.lua.d/51-consort.lua"), "{text}");
+    let (_, text) = has(&[], Some(WirePlumber::Files));
+    assert!(text.contains("monitor.bluez = optional"), "{text}");
+    let (verdict, text) = has(&["bluez_output.00_11.1"], Some(WirePlumber::Scripts));
+    assert!(verdict == Verdict::Note && text.contains("PipeWire has Ears"), "{text}");
+    assert!(text.contains("/pulse/pipewire sink=bluez_output.00_11.1 "), "{text}");
+    let (_, text) = has(&[], None);
+    assert!(text.contains("no program here"), "{text}");
+}
+
+#[test]
+fn a_sandbox_says_whether_it_is_to_have_the_socket() {
+    let listed = "12\torg.example.Player\n  7  a.b.C\n\n";
+    let found: Vec<_> = processes(listed).collect();
+    assert_eq!(found, [(12, "org.example.Player"), (7, "a.b.C")]);
+    let info = |sockets| {
+        format!(
+            "[Application]\nname=a\n\n[Context]\nshared=ipc;\n{sockets}\n[Session Bus Policy]\n"
+        )
+    };
+    assert!(allows_pulseaudio(&info("sockets=x11;pulseaudio;")));
+    assert!(!allows_pulseaudio(&info("sockets=x11;")));
+    assert!(!allows_pulseaudio("[Context]\nshared=ipc;\n[Other]\nsockets=pulseaudio;\n"));
 }
 
 #[test]
 fn another_listener_for_programs_of_pulseaudio_comes_with_the_command_that_ends_it() {
     let listens =
-        |listener| move |facts: &mut Facts| (facts.pulse, facts.has_flatpak) = (listener, false);
+        |listener| move |facts: &mut Facts| (facts.pulse, facts.flatpaks) = (listener, None);
     let process =
         |program: &str| PulseSocket::Other(OtherServer { program: program.into(), process: 9 });
     expect(listens(process("pipewire-pulse")), "pulse", Verdict::Note, "disable --now pipewire");
@@ -263,8 +324,25 @@ fn another_listener_for_programs_of_pulseaudio_comes_with_the_command_that_ends_
     expect(listens(unit("consort-pulse.service")), "pulse", Verdict::Good, "play here");
     expect(listens(PulseSocket::Unit(None)), "pulse", Verdict::Note, "list-sockets");
     expect(listens(PulseSocket::Nobody), "pulse", Verdict::Note, "find no server");
-    let elsewhere = |facts: &mut Facts| facts.pulse_server = Some("tcp:studio".into());
-    expect(elsewhere, "pulse", Verdict::Note, "to tcp:studio");
+    let elsewhere = |facts: &mut Facts| {
+        (facts.pulse_server, facts.flatpaks) = (Some(by_variable("tcp:studio")), None);
+    };
+    expect(elsewhere, "pulse", Verdict::Note, "to tcp:studio → unset PULSE_SERVER");
+    let by_file = |facts: &mut Facts| {
+        let (address, file) = ("tcp:studio".into(), Some("/etc/pulse/client.conf".into()));
+        (facts.pulse_server, facts.flatpaks) = (Some(NamedServer { address, file }), None);
+    };
+    let advice = "tcp:studio → remove 'default-server' from /etc/pulse/client.conf";
+    expect(by_file, "pulse", Verdict::Note, advice);
+}
+
+#[test]
+fn the_last_server_in_a_file_of_settings_counts_if_it_is_named() {
+    let named = |text| default_server(text);
+    assert_eq!(named("; default-server =\n# default-server = a\nautospawn = no\n"), None);
+    let text = "default-server=unix:/a\n default-server = tcp:studio \n";
+    assert_eq!(named(text).as_deref(), Some("tcp:studio"));
+    assert_eq!(named("default-server = unix:/a\ndefault-server =\n"), None);
 }
 
 #[test]
@@ -293,7 +371,7 @@ fn systemd_says_what_it_starts_for_a_socket() {
 fn real_time_needs_a_limit_or_realtime_kit() {
     expect(|facts| facts.rtprio_limit = 0, "real-time", Verdict::Note, "RealtimeKit gives");
     let neither = |facts: &mut Facts| (facts.rtprio_limit, facts.has_realtime_kit) = (0, false);
-    expect(neither, "real-time", Verdict::Wrong, "adduser $USER realtime");
+    expect(neither, "real-time", Verdict::Wrong, "sudo consort setup");
 }
 
 #[test]
@@ -323,6 +401,46 @@ fn a_server_without_priority_and_no_server_at_all_are_noted() {
     };
     expect(lame, "server", Verdict::Note, "not real-time");
     expect(|facts| facts.server = None, "server", Verdict::Note, "consort.socket");
+}
+
+#[test]
+fn a_server_that_the_first_program_starts_is_not_missed() {
+    let waits = |facts: &mut Facts| (facts.server, facts.starts_on_demand) = (None, true);
+    expect(waits, "server", Verdict::Good, "the first program starts it");
+}
+
+/// Rows and columns of the smallest terminal that is usual.
+const SCREEN: (usize, usize) = (24, 80);
+
+#[test]
+fn all_that_a_bare_machine_lacks_fits_on_a_screen() {
+    let bare = Facts {
+        memlock_limit: Some(8 << 20),
+        realtime_throttle_us: Some((950_000, 1_000_000)),
+        governors: vec!["powersave".into()],
+        ..Facts::default()
+    };
+    let text = screen(&findings(&bare));
+    let rows = text.lines().map(|line| line.chars().count().div_ceil(SCREEN.1));
+    // The last row is for the prompt.
+    assert!(rows.sum::<usize>() < SCREEN.0, "{text}");
+}
+
+#[test]
+fn the_document_has_the_keys_that_the_help_explains() {
+    let findings = findings(&Facts::default());
+    let document: Value = serde_json::from_str(&document(&findings)).expect("JSON");
+    let list = document.as_array().expect("a list");
+    assert_eq!(list.len(), findings.len());
+    let help = Doctor::augment_args(clap::Command::new("doctor"));
+    let help = help.get_after_help().expect("help").to_string();
+    for finding in list {
+        for key in finding.as_object().expect("an object").keys() {
+            assert!(help.contains(&format!("\n  {key}  ")), "{key} is not explained: {help}");
+        }
+        let verdict = finding["verdict"].as_str().expect("text");
+        assert!(help.contains(&format!("\"{verdict}\"")), "{verdict}");
+    }
 }
 
 #[test]

@@ -36,6 +36,23 @@ impl WirePlumber {
         })
     }
 
+    /// What makes it take headsets, where the package says that it takes none.
+    pub(crate) fn take_headsets(self) -> &'static str {
+        match self {
+            Self::Scripts => {
+                "mkdir -p ~/.config/wireplumber/bluetooth.lua.d && touch \
+                 ~/.config/wireplumber/bluetooth.lua.d/51-consort.lua && systemctl --user restart \
+                 wireplumber"
+            }
+            Self::Files => {
+                "mkdir -p ~/.config/wireplumber/wireplumber.conf.d && echo 'wireplumber.profiles = \
+                 { main = { monitor.bluez = optional } }' > \
+                 ~/.config/wireplumber/wireplumber.conf.d/52-headsets.conf && systemctl --user \
+                 restart wireplumber"
+            }
+        }
+    }
+
     /// What makes it leave cards alone, without ending it. As the package has it for all users.
     pub(crate) fn leave_cards(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ const FULL_SCALE: f32 = 32_768.0;
 pub enum Method {
     /// Not at all.
     Null,
-    /// By libspeexdsp.
+    /// Removed by libspeexdsp.
     Speex(Speex),
 }
 
@@ -25,11 +25,11 @@ pub struct Speex {
     pub gain_control: bool,
     /// Makes steady noise quieter.
     pub denoise: bool,
-    /// Makes quieter what is left of the echo.
+    /// Attenuates the residual echo.
     pub suppress: bool,
-    /// By how much, dB below 0; `None`: as the library does.
+    /// How far the residual echo is attenuated, dB below 0; `None`: the library's default.
     pub suppress_db: Option<i32>,
-    /// By how much while somebody speaks into the microphone.
+    /// The same while somebody speaks into the microphone.
     pub suppress_active_db: Option<i32>,
 }
 

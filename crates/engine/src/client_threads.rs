@@ -12,7 +12,7 @@ pub struct ClientThreads {
     all: Option<PeerThreads>,
     /// The one that runs cycles, shared with the plans: the driver thread demotes it.
     process_thread: Option<Arc<PeerThread>>,
-    /// Those that run no cycles and kept a CPU while the client was suspended.
+    /// Its other threads that kept a CPU busy while the client was suspended.
     demoted: Vec<DemotedThread>,
 }
 

@@ -24,6 +24,7 @@
 //! An owner sees of the others only what it is passed. The methods of [`Control`] are the glue:
 //! they pass it, and carry out the results.
 
+mod batch;
 mod changes;
 mod clients;
 mod handshake;
@@ -51,12 +52,14 @@ mod supervision;
 mod ticket;
 mod transition;
 mod transport;
-mod turns;
 mod unsent;
 
 use std::sync::Arc;
 
+use round_robin::RoundRobin;
 use sys::clock::now_ns;
+use sys::lock::Serving;
+use sys::machine_sleep::MachineSleep;
 use sys::poll::{Event as Ready, Poller};
 use sys::signals::TerminationSignals;
 
@@ -85,7 +88,6 @@ use streams::Streams;
 pub use streams::stream_rings;
 use supervision::Supervisor;
 use transition::CycleSettings;
-use turns::Turns;
 
 /// The control thread: an event loop over the owners of the server's state.
 pub struct Control {
@@ -93,13 +95,15 @@ pub struct Control {
     platform: Platform,
     poller: Poller,
     signals: TerminationSignals,
+    /// `None`: the kernel had no descriptor left.
+    sleep: Option<MachineSleep>,
     shared: Arc<CycleShared>,
     model: Model,
     registry: Mirror,
     peers: Peers,
     quotas: Quotas,
     /// How much of this round each program has had.
-    turns: Turns<ProgramId>,
+    round_robin: RoundRobin<ProgramId>,
     /// Buffer for a packet that is being received.
     packet: Vec<u8>,
     clients: Clients,
@@ -125,15 +129,17 @@ const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const SIGNALS: u64 = 2;
 const GROUP_LISTENER: u64 = 3;
+const SLEEP: u64 = 4;
 /// Tokens from here on belong to peers.
 const FIRST_PEER: u64 = 16;
 
 impl Control {
-    /// Serves until the server is asked to stop or its driver ends; returns the reason.
+    /// Serves until the server is asked to stop or its driver ends; returns the reason. `serving`:
+    /// others see by it that a server runs.
     ///
     /// # Errors
     /// If the kernel refuses to poll.
-    pub fn run(&mut self) -> std::io::Result<String> {
+    pub fn run(&mut self, serving: Serving<'_>) -> std::io::Result<String> {
         self.carry_changes();
         self.reconnect();
         let mut events = Vec::new();
@@ -149,10 +155,13 @@ impl Control {
             if !events.is_empty() {
                 self.last_event_ns = now_ns();
             }
-            self.turns.begin_round(&mut events);
+            self.round_robin.begin_round(&mut events);
             events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();
+        // First: a program that looks for a server only where one runs must not find this one again
+        // when it hears of the end.
+        drop(serving);
         self.close_drivers();
         self.services.plug_ins.finish();
         self.announce_end(&reason);
@@ -176,6 +185,7 @@ impl Control {
                     self.stopping = Some(format!("signal {signal:?}"));
                 }
             }
+            SLEEP => self.notice_sleep(),
             token if token & services::HOSTS != 0 => self.handle_host(token),
             _ => self.handle_peer(event),
         }
@@ -197,7 +207,8 @@ impl Control {
     /// 8. Packets that the kernel refused are tried again, peers that said nothing are closed, and
     ///    new clients admitted, after the answers to those that are there. A plan that they need is
     ///    not due before the next round anyway.
-    /// 9. Events are sent, after every step that may have added some.
+    /// 9. Programs that wait for a change are answered, and events are sent, after every step that
+    ///    may have made some.
     /// 10. The state file, after every step that may have changed the model.
     fn settle(&mut self) {
         self.notice_adoption();
@@ -213,6 +224,7 @@ impl Control {
         self.close_silent_peers();
         self.admit_waiting_clients();
         self.peers.resume_listening(&self.poller, now_ns());
+        self.answer_watches();
         self.flush_outboxes();
         let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
         let known = (&mut self.model, &mut self.streams.kept_volumes);

@@ -1,5 +1,5 @@
 //! The cycles of a further device: while what it captures is recorded, its thread reads a quantum
-//! at a time. No program of the graph takes part in them.
+//! at a time. No program of the graph takes part in them. Thread: the device's.
 
 use device::{Capture, Channels, Wake};
 use mix::GraphCycles;

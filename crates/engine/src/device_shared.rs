@@ -3,7 +3,7 @@
 use proto::stream::DeviceState;
 use rt::call::Call;
 use rt::stream::Gains;
-use rt::sync::{AtomicU32, Ordering};
+use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use sys::clock::now_ns;
 use sys::futex::Futex;
 
@@ -54,6 +54,8 @@ pub struct DeviceShared {
     pub gains: SharedGains,
     /// What the device does, and how often its thread has woken. Device's thread writes.
     pub wake_ups: WakeUps,
+    /// Frames that streams were to play and that were not rendered in time. Device's thread writes.
+    lost_frames: AtomicU64,
     /// 1: a further device is removed. Control thread writes.
     leaves: AtomicU32,
     /// How often the hardware was pulled out or plugged in; odd while it is not there. Device's
@@ -69,6 +71,7 @@ impl DeviceShared {
             call: Call::default(),
             gains: SharedGains::new(),
             wake_ups: WakeUps::new(state, now_ns()),
+            lost_frames: AtomicU64::new(0),
             leaves: AtomicU32::new(0),
             pluggings: AtomicU32::new(0),
         }
@@ -103,6 +106,20 @@ impl DeviceShared {
     /// any.
     pub fn pluggings(&self) -> u32 {
         self.pluggings.load(Ordering::Relaxed)
+    }
+
+    /// Counts frames that were not rendered in time. Device's thread. Thread: cycle.
+    pub fn note_lost_frames(&self, lost: u64) {
+        if lost > 0 {
+            // Relaxed, here and below: says nothing about other memory.
+            let before = self.lost_frames.load(Ordering::Relaxed);
+            self.lost_frames.store(before.saturating_add(lost), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how many frames were not rendered in time. Thread: any.
+    pub fn lost_frames(&self) -> u64 {
+        self.lost_frames.load(Ordering::Relaxed)
     }
 
     /// Calls the device's thread, after something was left for it. Thread: any.

@@ -1,4 +1,5 @@
-//! A program's stream in the loop of the device that plays it.
+//! A program's stream in the loop of the device that plays it. Thread: the device's, unless said
+//! otherwise.
 
 use std::sync::Arc;
 

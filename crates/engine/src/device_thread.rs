@@ -140,7 +140,9 @@ impl Running {
             host.driver.close();
             None
         } else {
-            streams.serve(host, shared.gains.all())
+            let wake_ns = streams.serve(host, shared.gains.all());
+            streams.count_lost_frames(shared);
+            wake_ns
         };
         if shared.note_unplugged(is_unplugged) {
             host.call_control();
@@ -166,6 +168,7 @@ impl Running {
             self.follow_capture();
             let gains = self.shared.gains.all();
             self.streams.run_cycle(&mut self.host, &self.captured, gains);
+            self.streams.count_lost_frames(&self.shared);
             self.streams.answer_calls(calls, &self.host);
         }
         self.streams.end_cycles();

@@ -1,8 +1,9 @@
 //! The server: it owns the graph, builds plans, drives cycles, and answers programs.
 //!
-//! Two threads matter. The control thread (`control`) owns everything that changes and publishes
-//! plans; the driver thread (`cycle_thread`) runs them. Between the two cross only a plan (in), and
-//! retired plans and cycle records (out).
+//! The control thread (`control`) owns everything that changes, and publishes plans; the driver
+//! thread (`cycle_thread`) runs them. Between the two cross plans and retired plans, streams there
+//! and back, and the recording of cycles. Each further device of streams has a device thread
+//! (`device_thread`).
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 

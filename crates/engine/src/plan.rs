@@ -1,4 +1,5 @@
-//! The plan: the immutable, ordered graph that cycles run until the next plan takes its place.
+//! The plan: the immutable, ordered graph that cycles run until the next plan takes its place. The
+//! control thread builds and releases it, the driver thread runs it.
 
 mod build;
 mod pool;

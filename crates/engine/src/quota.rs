@@ -8,9 +8,9 @@
 const RESERVED_PART: u64 = 64;
 /// A program has little if it has at most this part of the whole.
 const MODEST_PART: u64 = 256;
-/// A program that has as few pieces of something has little of it, however small the whole is.
+/// A program with at most this many pieces of something has little, however small the whole is.
 const MODEST_PIECES: u64 = 4;
-/// As many programs find something in the reserve, however small the whole is.
+/// How many programs find something in the reserve, however small the whole is.
 const NEWCOMERS: u64 = 2;
 /// No more than this part of a small whole is reserved.
 const MOST_RESERVED_PART: u64 = 4;
@@ -31,9 +31,9 @@ pub struct Quota {
 /// What is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// By the program that asks for more.
+    /// What the program that asks for more uses.
     pub of_program: u64,
-    /// By all programs, this one too.
+    /// What all programs use, including this one.
     pub in_all: u64,
 }
 

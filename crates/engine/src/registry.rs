@@ -25,6 +25,11 @@ impl Mirror {
         Self { registry, cells: HashMap::new(), free_cells: Vec::new(), unused_cells: 0 }
     }
 
+    /// Returns how many changes were applied.
+    pub fn changes(&self) -> u64 {
+        self.registry.changes()
+    }
+
     /// Writes a client's process, for other programs to read.
     pub fn note_process(&self, client: u32, process: u32) {
         if let Some(entry) = self.registry.client(client) {

@@ -15,7 +15,7 @@ use sd_notify::NotifyState;
 use state::State;
 use sys::lock::{LockError, LockFile};
 use sys::memory::{Shared, SharedRegistry};
-use sys::runtime_directory::{make_group_directory, server_directory};
+use sys::runtime_directory::{lock_path, make_group_directory, server_directory};
 use sys::signals::TerminationSignals;
 use sys::socket::Listener;
 use sys::thread::CpuSet;
@@ -80,18 +80,9 @@ fn run_until_stopped(
     // Before any thread: all of them inherit the blocked signals.
     let signals = TerminationSignals::block()
         .map_err(|source| ServerError::Kernel { what: "signals", source })?;
-    let directory = server_directory(&config.name)?;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|source| ServerError::Path { path: directory.clone(), source })?;
-    let lock_path = directory.join("lock");
-    let lock = LockFile::acquire(&lock_path).map_err(|error| match error {
-        LockError::AlreadyLocked { .. } => {
-            ServerError::AlreadyRunning { name: config.name.clone() }
-        }
-        other => ServerError::Path { path: lock_path, source: io::Error::other(other.to_string()) },
-    })?;
+    let place = Place::take(&config.name)?;
     let _ = sys::process::raise_file_limit();
-    let socket_path = directory.join("control");
+    let socket_path = place.directory.join("control");
     let listener = Listener::adopt(&socket_path);
     let listener =
         listener.and_then(|adopted| adopted.map_or_else(|| Listener::bind(&socket_path), Ok));
@@ -105,10 +96,31 @@ fn run_until_stopped(
     drop_unneeded(&config);
     companions()?;
     let listeners = Listeners { own: listener, group };
-    let reason = start(config, platform, kit, listeners, signals, &directory, driver)?;
+    let reason = start(config, platform, kit, listeners, signals, &place, driver)?;
     sys::report!("consort: stopped: {reason}");
-    drop(lock);
     Ok(())
+}
+
+/// Where a server is found by its name: no other server of that name can start.
+struct Place {
+    directory: PathBuf,
+    lock: LockFile,
+}
+
+impl Place {
+    fn take(server: &str) -> Result<Self, ServerError> {
+        let directory = server_directory(server)?;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        made.map_err(|source| ServerError::Path { path: directory.clone(), source })?;
+        let path = lock_path(&directory);
+        let lock = LockFile::acquire(&path).map_err(|error| match error {
+            LockError::AlreadyLocked { .. } => {
+                ServerError::AlreadyRunning { name: server.to_owned() }
+            }
+            other => ServerError::Path { path, source: io::Error::other(other.to_string()) },
+        })?;
+        Ok(Self { directory, lock })
+    }
 }
 
 /// A second socket, for the members of a group.
@@ -152,7 +164,7 @@ fn start(
     kit: Option<BrokeredPriorities>,
     listeners: Listeners,
     signals: TerminationSignals,
-    directory: &Path,
+    place: &Place,
     driver: NewDriver,
 ) -> Result<String, ServerError> {
     let NewDriver { mut driver, facts, start_trigger, hardware_monitor } = driver;
@@ -198,14 +210,8 @@ fn start(
     let placement = placement(&config);
     let driver_cpu = placement.as_ref().and_then(|placement| placement.cpus.first().copied());
     let after_crash = listeners.own.has_replaced_another();
-    let state = remember(&config, directory, after_crash, &mut model, &shared)?;
-    // Before anything is locked: what started the server is not what it runs from here on.
-    sys::memory::release_spare_memory();
-    let locking = if realtime.is_some() { lock_memory() } else { Locking::Nothing };
-    locking.lock(|| shared.engine.lock_on_fault());
-    locking.lock(|| shared.recording.lock_on_fault());
-    let threads = [CycleThread::run as *const (), DeviceThread::spawn as *const ()];
-    sys::memory::populate_program(&threads.map(|function| function as usize));
+    let state = remember(&config, &place.directory, after_crash, &mut model, &shared)?;
+    let locking = keep_in_memory(&shared, realtime.is_some());
     let mut control = Control::new(Setup {
         config,
         platform,
@@ -233,22 +239,35 @@ fn start(
         locking,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
+    let serving = place.lock.serve();
+    let serving =
+        serving.map_err(|source| ServerError::Kernel { what: "a lock of its file", source })?;
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
     sys::report!("{announcement}");
     // For a service manager that waits for it. A server that cannot notify one runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
-    let ended = control.run();
+    let ended = control.run(serving);
     shared.end_cycles();
-    match thread.join() {
-        Ok(report) => report.into_iter().for_each(|report| sys::report!("consort: {report}")),
-        Err(_) => {
-            return Err(ServerError::Driver(
-                "its thread has ended in a panic: please report what it said".into(),
-            ));
-        }
-    }
+    let Ok(report) = thread.join() else {
+        let reason = "its thread has ended in a panic: please report what it said";
+        return Err(ServerError::Driver(reason.into()));
+    };
+    report.into_iter().for_each(|report| sys::report!("consort: {report}"));
     ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
+}
+
+/// Populates the memory that real-time threads touch, and locks it if they have priority; returns
+/// what is locked.
+fn keep_in_memory(shared: &CycleShared, is_realtime: bool) -> Locking {
+    // Before anything is locked: what started the server is not what it runs from here on.
+    sys::memory::release_spare_memory();
+    let locking = if is_realtime { lock_memory() } else { Locking::Nothing };
+    locking.lock(|| shared.engine.lock_on_fault());
+    locking.lock(|| shared.recording.lock_on_fault());
+    let threads = [CycleThread::run as *const (), DeviceThread::spawn as *const ()];
+    sys::memory::populate_program(&threads.map(|function| function as usize));
+    locking
 }
 
 /// The engine segment, with what programs may read there before the first cycle.

@@ -42,8 +42,8 @@ struct Successor {
 /// A new predecessor that was asked to map a page has this long before others go on without it, ns.
 /// It will be asked to map the next page.
 pub const NEWCOMERS_PATIENCE_NS: u64 = 1_000_000_000;
-/// So long for a predecessor that is heard, ns: it falls silent until it has mapped the next page.
-/// A program whose other threads are held up for a moment is to be heard all the same.
+/// The same for a predecessor that is heard, ns: it falls silent until it has mapped the next page,
+/// and a program whose other threads are held up for a moment should stay audible.
 pub const PREDECESSORS_PATIENCE_NS: u64 = 5_000_000_000;
 const ALL_PATIENCE_NS: [u64; 2] = [NEWCOMERS_PATIENCE_NS, PREDECESSORS_PATIENCE_NS];
 

@@ -37,6 +37,17 @@ pub struct Account {
     pub number: u32,
 }
 
+impl Account {
+    /// Returns the account of a process that states a number. Processes that cannot be told apart
+    /// are one program, whatever they state.
+    #[must_use]
+    pub fn of(process: u32, stated: u32) -> Self {
+        // MUTATION: open.accounts_of_the_unseen
+        let number = if process == 0 { 0 } else { stated };
+        Self { process, number }
+    }
+}
+
 /// Memory for streams, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {

@@ -13,6 +13,7 @@ use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
 use sys::memory::OwnSlab;
 
+use crate::device_shared::DeviceShared;
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::plan::Plan;
 
@@ -296,6 +297,13 @@ impl StreamPart {
     /// The thread ends, and has given everything back.
     pub fn leave(mut self) {
         self.give_back(StreamReturn::Left);
+    }
+
+    /// Counts the frames that were not rendered in time since the last call. Thread: cycle.
+    pub fn count_lost_frames(&mut self, shared: &DeviceShared) {
+        if let Some(all) = &mut self.device {
+            shared.note_lost_frames(all.device.take_lost_frames());
+        }
     }
 
     /// Does what is to be done without cycles, with the device's gains; returns when to do so

@@ -132,7 +132,7 @@ pub struct ClientSupervision {
     is_confined: bool,
     counter: LateCounter,
     late_cycles: u64,
-    /// As many of the cycles in which the driver waited for it in vain are counted; wraps.
+    /// The last known count of cycles in which the driver waited for it in vain; wraps.
     overdue_cycles: u32,
     suspension: Option<Suspension>,
     suspension_backoff: Backoff,

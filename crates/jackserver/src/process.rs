@@ -62,7 +62,8 @@ impl Process {
 
     /// Returns whether this server, and not another one of its name, accepts clients.
     fn accepts_clients(&self) -> bool {
-        let status = Observer::open(Some(&self.name)).and_then(|observer| observer.status());
+        let status =
+            Observer::open_running(Some(&self.name)).and_then(|observer| observer.status());
         status.is_ok_and(|status| status.process == self.process.id())
     }
 

@@ -74,6 +74,16 @@ pub trait Card {
     /// Stops after everything that was written has been played.
     fn stop(&mut self);
 
+    /// Returns whether it can hold more once it is opened again: it was opened for the graph's
+    /// cycles, and runs none.
+    fn is_makeshift(&self) -> bool {
+        false
+    }
+
+    /// Stops at once, and has the hardware opened again, as the loop alone needs it. What it has
+    /// not played is lost. The loop is called when it is there.
+    fn reopen(&mut self) {}
+
     /// The loop ends. Stops at once, unless the graph's cycles play on without the loop: then what
     /// was written is played, and they follow it.
     fn leave(&mut self) {

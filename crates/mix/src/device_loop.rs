@@ -3,6 +3,8 @@
 mod graph;
 
 pub use self::graph::GraphCycles;
+use std::mem;
+
 use rt::stream::Gains;
 
 use crate::boxes::Boxes;
@@ -32,6 +34,9 @@ const FAR_NS: u64 = 100_000_000;
 const MOST_BEHIND_NS: u64 = 2 * MOST_DEPTH_NS;
 /// Cycles that are further apart than they last have not brought what was between them.
 const LOST_NS: u64 = 20_000_000;
+/// How long a card that is [makeshift](Card::is_makeshift) has played silence before it is opened
+/// again: a pause in music, and none between two of its waves.
+const SILENCE_NS: u64 = 100_000_000;
 /// The shortest sleep, so that a stopped clock cannot make the thread spin.
 const LEAST_SLEEP_NS: u64 = 500_000;
 
@@ -89,7 +94,10 @@ pub struct DeviceLoop<M, R> {
     keeps_frames: bool,
     lead: Lead,
     wake_ns: Option<u64>,
-    /// Frames that were not rendered in time.
+    /// What was rendered from this frame on is silent. `None`: the last frame is not, or the card
+    /// is not [makeshift](Card::is_makeshift).
+    silent_from: Option<u64>,
+    /// Frames that were not rendered in time, and were not [taken](Self::take_lost_frames) yet.
     lost_frames: u64,
 }
 
@@ -122,6 +130,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             keeps_frames: false,
             lead: Lead::default(),
             wake_ns: None,
+            silent_from: None,
             lost_frames: 0,
         }
     }
@@ -174,10 +183,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         !self.is_started
     }
 
-    /// Returns how many frames were not rendered in time. Thread: cycle.
-    #[must_use]
-    pub fn lost_frames(&self) -> u64 {
-        self.lost_frames
+    /// Returns how many frames were not rendered in time since the last call. Thread: cycle.
+    pub fn take_lost_frames(&mut self) -> u64 {
+        mem::take(&mut self.lost_frames)
     }
 
     /// Returns the streams' memories. Thread: cycle.
@@ -249,7 +257,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             self.changed_ns = Some(now_ns);
         }
         self.recorders.obey(position.played, self.rendered);
-        if self.plays() && !card.open() {
+        if self.plays() && (self.reopen_in_silence(position, card) || !card.open()) {
             return self.await_card(position);
         }
         let depth = self.depth_frames(now_ns, card);
@@ -270,6 +278,25 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         self.wake_ns = self.next_wake_ns(now_ns, position, lead, card);
         self.publish(position, depth.saturating_sub(lead));
         self.wake_ns
+    }
+
+    /// Has a card opened again that holds less than every stream wants of it, once nothing is heard
+    /// and nothing else is queued: streams lose no frame, and go on when it is there.
+    fn reopen_in_silence(&mut self, position: CardPosition, card: &mut dyn Card) -> bool {
+        self.silent_from = self.silent_from.filter(|from| *from <= self.rendered);
+        let least = self.frames_in(SILENCE_NS);
+        let is_silent = self.silent_from.is_some_and(|from| from + least <= position.played);
+        let reopens = is_silent
+            && self.is_started
+            && self.cycle_frames.is_none()
+            && card.is_makeshift()
+            && self.wanted_depth_frames() > card.buffer_frames().into();
+        if reopens {
+            card.reopen();
+            (self.is_started, self.silent_from) = (false, None);
+            self.rendered = card.written();
+        }
+        reopens
     }
 
     /// Nothing can be played before the card is open; then the loop is called.
@@ -342,9 +369,8 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// Returns the depth to render: the smallest among the playing streams, and less for a while
     /// after a change.
     fn depth_frames(&self, now_ns: u64, card: &dyn Card) -> u64 {
-        let most = self.frames_in(MOST_DEPTH_NS).min(card.buffer_frames().into());
-        let playing = self.streams().filter(|stream| stream.plays_at(self.rendered));
-        let depth = playing.map(|stream| u64::from(stream.depth_frames())).fold(most, u64::min);
+        let most = u64::from(card.buffer_frames());
+        let depth = self.wanted_depth_frames().min(most);
         let is_quiet =
             self.changed_ns.is_none_or(|changed_ns| now_ns.saturating_sub(changed_ns) >= QUIET_NS);
         let limit = if is_quiet && !self.keeps_frames {
@@ -354,6 +380,13 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         };
         // Less than this could never be rendered in time.
         depth.min(limit).max(2 * u64::from(card.safety_frames()))
+    }
+
+    /// Returns the smallest depth among the playing streams.
+    fn wanted_depth_frames(&self) -> u64 {
+        let playing = self.streams().filter(|stream| stream.plays_at(self.rendered));
+        let depths = playing.map(|stream| u64::from(stream.depth_frames()));
+        depths.fold(self.frames_in(MOST_DEPTH_NS), u64::min)
     }
 
     /// Returns the device frame up to which to render: no further than all streams have frames, so
@@ -378,6 +411,8 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
                 stream.render(self.rendered, &mut self.planes, &mut self.scratch);
             }
             self.volume.scale(self.rendered, &mut self.planes);
+            let is_silent = card.is_makeshift() && self.planes.are_silent();
+            self.silent_from = is_silent.then(|| self.silent_from.unwrap_or(self.rendered));
             self.recorders.keep(self.rendered, &self.planes);
             card.write(self.rendered, &self.planes);
             self.rendered += self.planes.frames() as u64;

@@ -36,6 +36,13 @@ impl Planes {
         self.channels.iter_mut().for_each(|plane| dsp::silence(&mut plane[..frames]));
     }
 
+    /// Returns whether every sample is zero. Thread: cycle.
+    #[must_use]
+    pub fn are_silent(&self) -> bool {
+        let channels = self.channels.iter();
+        channels.flat_map(|plane| &plane[..self.frames]).all(|sample| *sample == 0.0)
+    }
+
     /// Returns the samples of a channel; none if there is no such channel. Thread: cycle.
     #[must_use]
     pub fn channel(&self, channel: usize) -> &[f32] {

@@ -39,7 +39,14 @@ impl RecordingFollower {
     /// # Errors
     /// Same as [`Observer::open`] and [`Observer::recording`].
     pub fn open(server: &str) -> Result<Self, Error> {
-        let observer = Observer::open(Some(server))?;
+        Self::of(Observer::open(Some(server))?)
+    }
+
+    /// Follows the recording of the server of `observer`, likewise.
+    ///
+    /// # Errors
+    /// Same as [`Observer::recording`].
+    pub fn of(observer: Observer) -> Result<Self, Error> {
         let recording = observer.recording()?;
         let cursor = RecordCursor::newest(&recording);
         Ok(Self { observer, recording, cursor, names: HashMap::new(), changes: None })

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use client::stream::{
-    DeviceState, DeviceWatch, Direction, FurtherDevice, StreamDevice, StreamStatus,
+    DeviceState, Direction, FurtherDevice, ServerWatch, StreamDevice, StreamStatus, Watched,
 };
 use client::{Error, Observer};
 use proto::status::ClientStatus;
@@ -48,7 +48,7 @@ impl StreamsView {
 /// device is awake. It asks a server nothing while all devices sleep.
 #[derive(Debug, Default)]
 pub struct StreamsFollower {
-    watch: Option<DeviceWatch>,
+    watch: Option<ServerWatch>,
     /// When they were last read, and whether a device was awake.
     last: Option<(Instant, bool)>,
 }
@@ -58,7 +58,7 @@ impl StreamsFollower {
     /// calls are for the server of `observer`.
     ///
     /// # Errors
-    /// Those of [`DeviceWatch`] and of [`StreamsView::read`].
+    /// Those of [`ServerWatch`] and of [`StreamsView::read`].
     pub fn poll(
         &mut self,
         observer: &Observer,
@@ -67,7 +67,8 @@ impl StreamsFollower {
         let changed = match &mut self.watch {
             Some(watch) => watch.has_changed()?,
             None => {
-                self.watch = Some(DeviceWatch::with_streams(Some(observer.server_name()))?);
+                self.watch =
+                    Some(ServerWatch::open(Some(observer.server_name()), Watched::Streams)?);
                 true
             }
         };
@@ -140,6 +141,7 @@ mod tests {
             depth_frames,
             missed_frames: 0,
             volume: Volume::default(),
+            volume_sources: Default::default(),
         }
     }
 

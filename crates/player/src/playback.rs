@@ -95,6 +95,10 @@ impl Playback {
         }
         progress.end();
         let ending = ending?;
+        if ending == Ending::Drained {
+            // All that could be read was heard.
+            self.source.check()?;
+        }
         let ms = self.missed_ms();
         if ms > 0 {
             bail!("the sound stopped for {ms} ms: the file could not be read in time");
@@ -153,10 +157,10 @@ impl Playback {
             let room = room.min(self.stream.writer().available());
             if room == 0 {
                 // Decoded now, and not when the device is about to need it.
-                self.source.next()?;
+                self.source.next();
                 return Ok(false);
             }
-            let mut frames = self.source.next()?;
+            let mut frames = self.source.next();
             if frames[0].is_empty() {
                 return Ok(true);
             }
@@ -258,9 +262,7 @@ impl Playback {
             status => status?,
         };
         let Some(device) = status.wanted else { return Ok(false) };
-        let reopened =
-            self.hold().and_then(|held| self.reopen(Some(&device), held, Some(status.volume)));
-        match reopened {
+        match self.hold().and_then(|held| self.reopen(Some(&device), held)) {
             Ok(()) => Ok(true),
             Err(error) => {
                 eprintln!("consort: it is not moved to '{device}': {error:#}");
@@ -278,7 +280,7 @@ impl Playback {
         loop {
             let found = self.server.connection().device_named(device.as_deref());
             let Err(error) =
-                found.map_err(Into::into).and_then(|_| self.reopen(device.as_deref(), heard, None))
+                found.map_err(Into::into).and_then(|_| self.reopen(device.as_deref(), heard))
             else {
                 return Ok(Ending::Moved);
             };
@@ -309,13 +311,8 @@ impl Playback {
     }
 
     /// Replaces the stream by one on a device of this name, or on the one that drives, that begins
-    /// at what was heard up to `held`.
-    fn reopen(
-        &mut self,
-        device: Option<&str>,
-        held: u64,
-        volume: Option<Volume>,
-    ) -> anyhow::Result<()> {
+    /// at what was heard up to `held`, with its volume.
+    fn reopen(&mut self, device: Option<&str>, held: u64) -> anyhow::Result<()> {
         let connection = self.server.connection();
         let there = connection.device_named(device)?;
         let format = stream_format(&there)?;
@@ -329,9 +326,8 @@ impl Playback {
             ..self.options.clone()
         };
         let stream = connection.play_reopening(options.clone(), position)?;
-        if let Some(volume) = volume {
-            stream.set_volume(Some(volume.gain), Some(volume.muted))?;
-        }
+        let Volume { gain, muted } = self.stream.volume();
+        stream.set_volume(Some(gain), Some(muted))?;
         ensure!(
             self.source.convert_for(&format, position)?,
             "the file cannot be read again from where it is heard"
@@ -347,8 +343,8 @@ impl Playback {
 
 /// How long the driver that replaces another one takes to be there, at most, ns, and how often that
 /// is looked at.
-const FOLLOWED_WITHIN_NS: u64 = 5_000_000_000;
-const FOLLOWED_POLL_NS: u64 = 50_000_000;
+pub(crate) const FOLLOWED_WITHIN_NS: u64 = 5_000_000_000;
+pub(crate) const FOLLOWED_POLL_NS: u64 = 50_000_000;
 /// How long a stream takes to hold, at most, ns, and how often that is looked at.
 const HELD_WITHIN_NS: u64 = 500_000_000;
 const HELD_POLL_NS: u64 = 2_000_000;

@@ -34,7 +34,7 @@ impl Progress {
         let length =
             frames.map_or_else(String::new, |frames| format!(", {}", time(frames, sample_rate_hz)));
         // A reader of standard output that has gone changes nothing about what is heard.
-        let _ = writeln!(stdout(), "playing {}: {about}{length}", file.display());
+        let _ = writeln!(stdout(), "playing {}: {about}{length}", printable(file));
         Self { is_terminal, sample_rate_hz, frames }
     }
 
@@ -51,8 +51,7 @@ impl Progress {
     /// Shows that frame `heard` is heard, and the peak of what was heard since the last time.
     pub(crate) fn show(&self, heard: u64, peak: f32) {
         if self.is_terminal {
-            let line = self.line(heard, peak);
-            let _ = write!(stdout(), "\r{line}\x1b[K").and_then(|()| stdout().flush());
+            show(&self.line(heard, peak));
         }
     }
 
@@ -67,11 +66,11 @@ impl Progress {
         let now = time(heard, self.sample_rate_hz);
         let level = level(peak, SHORT_BAR);
         let Some(frames) = self.frames.filter(|frames| *frames > 0) else {
-            return format!("{now}  {level}");
+            return format!("{now} {level}");
         };
         let done = (heard.min(frames) as usize * BAR) / frames as usize;
         let length = time(frames, self.sample_rate_hz);
-        format!("{now} {} {length}  {level}", bar(done, BAR))
+        format!("{now} of {length} {level}  {}", bar(done, BAR))
     }
 }
 
@@ -99,7 +98,7 @@ impl Level {
         let s = if channels == 1 { "" } else { "s" };
         let length =
             frames.map_or_else(String::new, |frames| format!(", {}", time(frames, sample_rate_hz)));
-        let file = file.display();
+        let file = printable(file);
         // A reader of standard output that has gone changes nothing about what is recorded.
         let _ = writeln!(
             stdout(),
@@ -118,7 +117,7 @@ impl Level {
     /// Shows the level of the frames that were noted since the last time, the last of `recorded`.
     pub(crate) fn show(&mut self, recorded: u64, now_ns: u64) {
         if let Some(line) = self.next_line(recorded, now_ns) {
-            let _ = write!(stdout(), "\r{line}\x1b[K").and_then(|()| stdout().flush());
+            show(&line);
         }
     }
 
@@ -143,12 +142,28 @@ impl Level {
     }
 }
 
-/// A peak as a bar of this many characters, and in words.
+/// Writes a line over the last one. What a narrow terminal has no room for is cut off: it must not
+/// go on in another line, which would stay.
+fn show(line: &str) {
+    let _ = write!(stdout(), "{}", over_last(line)).and_then(|()| stdout().flush());
+}
+
+fn over_last(line: &str) -> String {
+    format!("\r\x1b[?7l{line}\x1b[K\x1b[?7h")
+}
+
+/// A file's name, which must not change the terminal.
+fn printable(file: &Path) -> String {
+    file.to_string_lossy().chars().filter(|character| !character.is_control()).collect()
+}
+
+/// A peak in words, and as a bar of this many characters.
 fn level(peak: f32, characters: usize) -> String {
     let decibels = 20.0 * peak.max(f32::MIN_POSITIVE).log10();
     let part = (1.0 - decibels / LEAST_DB).clamp(0.0, 1.0);
     let bar = bar((part * characters as f32).round() as usize, characters);
-    if decibels < LEAST_DB { format!("{bar} silence") } else { format!("{bar} {decibels:.1} dB") }
+    let words = if decibels < LEAST_DB { "silence".into() } else { format!("{decibels:.1} dB") };
+    format!("{words:>8} {bar}")
 }
 
 fn bar(done: usize, characters: usize) -> String {
@@ -169,21 +184,35 @@ mod tests {
     fn a_line_tells_time_length_and_level() {
         let progress =
             Progress { is_terminal: true, sample_rate_hz: 48_000, frames: Some(48_000 * 125) };
-        let half = format!("1:02.5 {} 2:05.0  {} 0.0 dB", bar(15, 30), bar(12, 12));
+        let half = format!("1:02.5 of 2:05.0   0.0 dB {}  {}", bar(12, 12), bar(15, 30));
         assert_eq!(progress.line(48_000 * 125 / 2, 1.0), half);
         let end = progress.line(u64::from(u32::MAX), 0.001_01);
         assert!(end.contains(&"█".repeat(BAR)) && end.chars().count() < 80, "{end}");
-        let silent = format!("0:00.1  {} silence", bar(0, 12));
+        let silent = format!("0:00.1  silence {}", bar(0, 12));
         assert_eq!(Progress { frames: None, ..progress }.line(4800, 0.0), silent);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_for_a_terminal_is_cut_off_and_the_terminal_is_as_before() {
+        // Without automatic wrapping, a terminal leaves out what is beyond its last column.
+        assert_eq!(over_last("0:00.1"), "\r\x1b[?7l0:00.1\x1b[K\x1b[?7h");
+    }
+
+    #[test]
+    fn the_name_of_a_file_does_not_change_the_terminal() {
+        assert_eq!(printable(Path::new("/a\x1b[2J\nsong.wav")), "/a[2Jsong.wav");
     }
 
     #[test]
     fn a_level_is_shown_from_silence_to_full_scale() {
         let level = |peak| Level { is_terminal: true, sample_rate_hz: 48_000, peak, shown_ns: 0 };
-        assert_eq!(level(1.0).line(48_000), format!("0:01.0 {} 0.0 dB", "█".repeat(BAR)));
-        assert_eq!(level(0.0).line(0), format!("0:00.0 {} silence", "─".repeat(BAR)));
-        assert!(level(0.5).line(0).ends_with("─ -6.0 dB"));
-        assert!(level(4.0).line(0).ends_with("█ 12.0 dB"), "beyond full scale");
+        assert_eq!(level(1.0).line(48_000), format!("0:01.0   0.0 dB {}", "█".repeat(BAR)));
+        assert_eq!(level(0.0).line(0), format!("0:00.0  silence {}", "─".repeat(BAR)));
+        assert!(level(0.5).line(0).contains(" -6.0 dB █"));
+        assert!(
+            level(4.0).line(0).ends_with(" 12.0 dB ██████████████████████████████"),
+            "too loud"
+        );
     }
 
     #[test]
@@ -192,8 +221,8 @@ mod tests {
         level.note(&[&[0.0, -0.5], &[0.1, 0.2]]);
         level.note(&[&[0.0], &[0.25]]);
         assert_eq!(level.next_line(3, LEVEL_NS - 1), None, "too early to be read");
-        assert!(level.next_line(3, LEVEL_NS).is_some_and(|line| line.ends_with("─ -6.0 dB")));
+        assert!(level.next_line(3, LEVEL_NS).is_some_and(|line| line.contains(" -6.0 dB █")));
         level.note(&[&[0.0], &[0.25]]);
-        assert!(level.next_line(4, 2 * LEVEL_NS).is_some_and(|line| line.ends_with("-12.0 dB")));
+        assert!(level.next_line(4, 2 * LEVEL_NS).is_some_and(|line| line.contains("-12.0 dB █")));
     }
 }

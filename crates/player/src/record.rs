@@ -25,8 +25,8 @@ use crate::server::Server;
 /// device's rate, unless something else is chosen. What the device captures comes through ports of
 /// the graph (consort record:input_FL): connect them with any others, and the file has what they
 /// play. If the server dies, the recording goes on with the next one, and says how many frames are
-/// missing. A terminal shows the time, and the level of what is recorded. Ctrl-C ends the
-/// recording.
+/// missing; with --monitor it also goes on with another driver. A terminal shows the time, and the
+/// level of what is recorded. Ctrl-C ends the recording.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort record take.wav
@@ -77,8 +77,9 @@ const _: () = assert!(MAX_CHANNELS == MOST_CHANNELS as usize);
 
 /// The formats that a WAV file can have, by PulseAudio's names.
 fn encoding_named(name: &str) -> Result<(SampleFormat, Encoding), String> {
-    let format: SampleFormat =
-        name.parse().map_err(|unknown: convert::UnknownFormat| unknown.to_string())?;
+    let other =
+        || format!("a WAV file has no {name}: use u8, alaw, ulaw, s16, s24, s32 or float32");
+    let format: SampleFormat = name.parse().map_err(|_| other())?;
     let encoding = match format {
         SampleFormat::U8 => Encoding::Unsigned8,
         SampleFormat::ALaw => Encoding::ALaw,
@@ -87,11 +88,7 @@ fn encoding_named(name: &str) -> Result<(SampleFormat, Encoding), String> {
         SampleFormat::Linear(dsp::Format::S24PackedLe) => Encoding::Signed24,
         SampleFormat::Linear(dsp::Format::S32Le) => Encoding::Signed32,
         SampleFormat::Linear(dsp::Format::FloatLe) => Encoding::Float32,
-        SampleFormat::Linear(_) => {
-            return Err(format!(
-                "a WAV file has no {format}: use u8, alaw, ulaw, s16, s24, s32 or float32"
-            ));
-        }
+        SampleFormat::Linear(_) => return Err(other()),
     };
     Ok((format, encoding))
 }
@@ -230,18 +227,24 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Opens a stream of what leaves the device of this name, which holds, and its conversion.
+    /// Returns whether it is what leaves a device that is recorded.
+    pub(crate) fn is_monitor(&self) -> bool {
+        self.options.monitor
+    }
+
+    /// Opens a stream of what leaves the device of this name, or the one that drives. It holds;
+    /// also returns its conversion.
     pub(crate) fn open(
         &self,
         connection: &StreamConnection,
-        device: &str,
+        device: Option<&str>,
     ) -> anyhow::Result<(RecordStream, ConvertedReader)> {
-        let there = connection.device_named(Some(device))?;
+        let there = connection.device_named(device)?;
         let (rate_hz, channels) = (there.sample_rate_hz, there.channels.min(MOST_CHANNELS));
         let from = stream_format(rate_hz, channels as usize)?;
         let reader = ConvertedReader::new(&from, &self.into, self.conversion)?;
         let options = RecordOptions {
-            device: Some(device.into()),
+            device: device.map(Into::into),
             channels: (0..channels).collect(),
             interval_frames: interval_frames(rate_hz, self.latency_ms),
             ..self.options.clone()
@@ -281,7 +284,8 @@ mod tests {
         ] {
             let encoding = encoding_named(name);
             assert_eq!(encoding.as_ref().ok().map(|(_, encoding)| *encoding), expected, "{name}");
-            assert!(encoding.is_ok() || encoding.is_err_and(|error| error.contains("use u8")));
+            let says = |error: String| error.contains("no ") && error.contains("use u8, alaw");
+            assert!(encoding.is_ok() || encoding.is_err_and(says), "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use soundfile::{SoundFileError, Writer};
 use sys::clock::now_ns;
 use sys::signals::Signal;
 
-use crate::playback::DEVICE_GONE;
+use crate::playback::{DEVICE_GONE, FOLLOWED_POLL_NS, FOLLOWED_WITHIN_NS};
 use crate::progress::Level;
 use crate::record::Elsewhere;
 use crate::server::{Interruption, Server, Wait};
@@ -127,8 +127,10 @@ impl Recording {
             if self.file.is_full() {
                 return Ok(None);
             }
-            if self.stream.reader().control().page().has_ended() {
-                bail!(DEVICE_GONE);
+            if self.stream.reader().control().page().has_ended()
+                && let Some(signal) = self.follow_driver()?
+            {
+                return Ok(Some(signal));
             }
             if self.gone_ms > 0 && self.stream.reader_mut().unrecorded_frames().is_some() {
                 self.level.end();
@@ -150,7 +152,7 @@ impl Recording {
             status => status?,
         };
         let Some(device) = status.wanted else { return Ok(()) };
-        match self.elsewhere.open(self.server.connection(), &device) {
+        match self.elsewhere.open(self.server.connection(), Some(&device)) {
             Ok((stream, reader)) => self.go_on_with(stream, reader, status.volume),
             Err(error) => {
                 self.level.end();
@@ -160,21 +162,67 @@ impl Recording {
         }
     }
 
+    /// Goes on with the driver that has taken the place of the one whose sound is recorded; returns
+    /// early with a signal. Nothing follows any other device.
+    fn follow_driver(&mut self) -> anyhow::Result<Option<Signal>> {
+        let state = self.stream.reader().control().page().state();
+        if !self.elsewhere.is_monitor()
+            || state.is_none_or(|state| state.device.further().is_some())
+        {
+            bail!(DEVICE_GONE);
+        }
+        let volume = self.stream.volume();
+        let deadline_ns = now_ns() + FOLLOWED_WITHIN_NS;
+        loop {
+            let error = match self.elsewhere.open(self.server.connection(), None) {
+                Ok((stream, reader)) => {
+                    // Otherwise the next look finds that the server has gone.
+                    if self.give(&stream, volume)? {
+                        self.replace(stream, reader)?;
+                    }
+                    return Ok(None);
+                }
+                Err(error) => error,
+            };
+            if now_ns() >= deadline_ns {
+                return Err(error.context(DEVICE_GONE));
+            }
+            match self.server.sleep_until(now_ns() + FOLLOWED_POLL_NS)? {
+                Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
+                Some(Interruption::ServerGone) => return Err(error.context(DEVICE_GONE)),
+                Some(Interruption::DevicesChanged) | None => {}
+            }
+        }
+    }
+
     /// Records another stream from now on, after what was heard on the device of this one.
     fn go_on_with(
         &mut self,
         stream: RecordStream,
         reader: ConvertedReader,
-        Volume { gain, muted }: Volume,
+        volume: Volume,
     ) -> anyhow::Result<()> {
-        match self.server.connection().set_volume(stream.number(), Some(gain), Some(muted)) {
-            Err(Error::ServerGone) => return Ok(()),
-            set => set.map(|_| ())?,
+        if !self.give(&stream, volume)? {
+            return Ok(());
         }
         if let Some(held) = lasting(self.stream.hold())? {
             let deadline_ns = now_ns() + HELD_WITHIN_NS;
             let _ = self.stream.reader().control().await_acknowledgement(held, deadline_ns);
         }
+        self.replace(stream, reader)
+    }
+
+    /// Gives a stream a volume; returns whether the server is there.
+    fn give(&self, stream: &RecordStream, volume: Volume) -> anyhow::Result<bool> {
+        let Volume { gain, muted } = volume;
+        match self.server.connection().set_volume(stream.number(), Some(gain), Some(muted)) {
+            Err(Error::ServerGone) => Ok(false),
+            set => Ok(set.map(|_| true)?),
+        }
+    }
+
+    /// Records another stream from now on, after what there is of this one.
+    fn replace(&mut self, stream: RecordStream, reader: ConvertedReader) -> anyhow::Result<()> {
         self.write()?;
         self.flush()?;
         self.lost = self.lost();

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use client::Error;
-use client::stream::{DeviceWatch, PlaybackStream, RecordStream, StreamConnection};
+use client::stream::{PlaybackStream, RecordStream, ServerWatch, StreamConnection, Watched};
 use sys::clock::now_ns;
 use sys::poll::{Interest, Poller};
 use sys::signals::{Signal, TerminationSignals};
@@ -47,7 +47,7 @@ pub(crate) struct Server {
     signals: TerminationSignals,
     poller: Poller,
     /// Of the server that this is, by name.
-    watch: Option<(String, DeviceWatch)>,
+    watch: Option<(String, ServerWatch)>,
 }
 
 /// What has ended a sleep.
@@ -95,7 +95,7 @@ impl Server {
     /// # Errors
     /// The errors of connecting.
     pub(crate) fn watch_devices(&mut self, server: &str) -> anyhow::Result<()> {
-        let watch = DeviceWatch::open(Some(server))?;
+        let watch = ServerWatch::open(Some(server), Watched::Devices)?;
         self.poller.add(&watch, DEVICES, Interest::Readable)?;
         self.watch = Some((server.to_owned(), watch));
         Ok(())

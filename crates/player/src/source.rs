@@ -24,6 +24,8 @@ pub(crate) struct Source {
     ready: Vec<Vec<f32>>,
     taken: usize,
     has_ended: bool,
+    /// Why it has ended before its time.
+    failure: Option<SoundFileError>,
     /// Frames of the stream in all, as far as the file says.
     frames: Option<u64>,
 }
@@ -70,6 +72,7 @@ impl Source {
             ready: vec![Vec::new(); stream.map.channels()],
             taken: 0,
             has_ended: false,
+            failure: None,
             reader,
         })
     }
@@ -92,7 +95,7 @@ impl Source {
         }
         self.converter = converter;
         self.ready = vec![Vec::new(); stream.map.channels()];
-        (self.taken, self.has_ended) = (0, false);
+        (self.taken, self.has_ended, self.failure) = (0, false, None);
         Ok(true)
     }
 
@@ -107,15 +110,20 @@ impl Source {
     }
 
     /// Returns the next frames, a slice for each channel, until they are [taken](Self::take); none
-    /// at the end.
+    /// at the end, or where the file [cannot be read further](Self::check).
+    pub(crate) fn next(&mut self) -> Vec<&[f32]> {
+        while self.taken == self.ready[0].len() && !self.has_ended {
+            self.convert_block();
+        }
+        self.ready.iter().map(|plane| &plane[self.taken..]).collect()
+    }
+
+    /// Checks whether there was nothing that could not be read.
     ///
     /// # Errors
-    /// The file cannot be read further. Frames before that were returned.
-    pub(crate) fn next(&mut self) -> Result<Vec<&[f32]>, SoundFileError> {
-        while self.taken == self.ready[0].len() && !self.has_ended {
-            self.convert_block()?;
-        }
-        Ok(self.ready.iter().map(|plane| &plane[self.taken..]).collect())
+    /// The file could not be read beyond the frames that were returned.
+    pub(crate) fn check(&mut self) -> Result<(), SoundFileError> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Notes that the first of the next frames are done with.
@@ -123,10 +131,13 @@ impl Source {
         self.taken = (self.taken + frames).min(self.ready[0].len());
     }
 
-    fn convert_block(&mut self) -> Result<(), SoundFileError> {
+    fn convert_block(&mut self) {
         self.ready.iter_mut().for_each(Vec::clear);
         self.taken = 0;
-        let frames = self.reader.read(&mut self.planes)?;
+        let frames = self.reader.read(&mut self.planes).unwrap_or_else(|error| {
+            self.failure = Some(error);
+            0
+        });
         let Self { converter, planes, bytes, ready, .. } = self;
         let keep = |converted: &[&[f32]]| {
             for (plane, converted) in ready.iter_mut().zip(converted) {
@@ -135,8 +146,7 @@ impl Source {
         };
         if frames == 0 {
             self.has_ended = true;
-            converter.flush(keep);
-            return Ok(());
+            return converter.flush(keep);
         }
         bytes.clear();
         for frame in 0..frames {
@@ -145,7 +155,6 @@ impl Source {
             }
         }
         converter.push(bytes, keep);
-        Ok(())
     }
 }
 
@@ -168,7 +177,7 @@ mod tests {
             Source::new(Reader::open(&path).unwrap(), &stream, Filter::Medium).unwrap();
         let mut all = vec![Vec::new(); 2];
         loop {
-            let next = source.next().unwrap();
+            let next = source.next();
             let some = next[0].len().min(1000);
             if some == 0 {
                 return (source.frames(), all);
@@ -202,7 +211,7 @@ mod tests {
         let rest = |source: &mut Source| {
             let mut all: Vec<f32> = Vec::new();
             loop {
-                let frames = source.next().unwrap()[0].to_vec();
+                let frames = source.next()[0].to_vec();
                 if frames.is_empty() {
                     return all;
                 }
@@ -215,12 +224,39 @@ mod tests {
         };
         let whole = rest(&mut open(44_100));
         let mut moved = open(48_000);
-        let _ = moved.next().unwrap();
+        let _ = moved.next();
         moved.take(100);
         assert_eq!(moved.convert_for(&format(44_100), 20_000), Ok(true));
         assert!(rest(&mut moved) == whole[20_000..], "bit for bit");
         assert_eq!(moved.convert_for(&format(48_000), 47_990), Ok(true), "also from its end");
         assert_eq!(rest(&mut moved), noise(48_000)[47_990..]);
+    }
+
+    #[test]
+    fn what_there_is_of_a_damaged_file_comes_before_the_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.wav");
+        let mut writer = Writer::create(&path, 1, 48_000).unwrap();
+        writer.write(&[noise(10_000)]).unwrap();
+        writer.finish().unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(file.metadata().unwrap().len() - 4 * 3000).unwrap();
+        let map = ChannelMap::standard(Standard::Alsa, 1).unwrap();
+        let stream = StreamFormat { rate_hz: 48_000, map };
+        let reader = Reader::open(&path).unwrap();
+        let mut source = Source::new(reader, &stream, Filter::Medium).unwrap();
+        let mut all: Vec<f32> = Vec::new();
+        loop {
+            let frames = source.next()[0].to_vec();
+            if frames.is_empty() {
+                break;
+            }
+            source.take(frames.len());
+            all.extend(frames);
+        }
+        assert_eq!(all, noise(10_000)[..7000]);
+        let reason = source.check().unwrap_err().to_string();
+        assert!(reason.contains("after 7000 of 10000 frames"), "{reason}");
     }
 
     #[test]

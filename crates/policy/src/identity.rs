@@ -44,6 +44,17 @@ impl Identity {
         }
     }
 
+    /// Returns whether it has one of these roles, of which `any_role` and `no_role` say whether it
+    /// states one, as in PulseAudio.
+    #[must_use]
+    pub fn has_one_of(&self, roles: &[String]) -> bool {
+        roles.iter().any(|role| match role.as_str() {
+            "any_role" => self.role.is_some(),
+            "no_role" => self.role.is_none(),
+            role => self.role.as_deref() == Some(role),
+        })
+    }
+
     /// Returns the name under which it is remembered: PulseAudio's, by the first of role, program
     /// and media that it states.
     #[must_use]

@@ -21,8 +21,8 @@ pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
 pub use rights::Rights;
-pub use roles::{Interaction, Player, Playing, interactions};
-pub use rules::{Complaint, Rules};
+pub use roles::{Cause, Interaction, Player, Playing, RoleModule, interactions};
+pub use rules::{Complaint, ModuleLine, Rules};
 pub use start::{Asked, Decided, DeviceReason, MuteReason, Start, VolumeReason, start};
 
 /// PulseAudio's volume of 100 %.

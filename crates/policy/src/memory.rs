@@ -73,7 +73,7 @@ fn mean<'a>(volumes: impl ExactSizeIterator<Item = &'a u32>) -> u32 {
 /// What the streams of one name had last. What is `None`, nobody has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamEntry {
-    /// Of each channel.
+    /// Volume of each channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volumes>,
     /// Whether it was muted.
@@ -87,11 +87,14 @@ pub struct StreamEntry {
 /// What a device had last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEntry {
-    /// Of each channel. In older texts, one number for all.
+    /// Volume of each channel. Older files have one number for all.
     #[serde(deserialize_with = "one_or_each")]
     pub volume: Volumes,
     /// Whether it was muted.
     pub muted: bool,
+    /// Whether a card's mixer had a part in the volume. In older texts, none had.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixer: bool,
 }
 
 /// Everything that is remembered.
@@ -274,7 +277,7 @@ mod tests {
         };
         memory.set_stream("sink-input-by-application-name:mpv", entry);
         let volume = Volumes::of([("front-left", 52_429), ("front-right", 26_214)]);
-        memory.set_device("consort", DeviceEntry { volume, muted: true });
+        memory.set_device("consort", DeviceEntry { volume, muted: true, mixer: false });
         assert!(memory.choose_sink("consort") && memory.choose_sink("headset"));
         assert!(memory.choose_source("consort.monitor"));
         let text = r#"{

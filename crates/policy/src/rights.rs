@@ -16,10 +16,10 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Those of a program that is not confined.
+    /// Rights of a program that is not confined.
     pub const ALL: Self =
         Self { record: true, capture: true, patch: true, control: true, load: true };
-    /// Those of a confined program that no rule allows anything.
+    /// Rights of a confined program to which no rule allows anything.
     pub const NONE: Self =
         Self { record: false, capture: false, patch: false, control: false, load: false };
 

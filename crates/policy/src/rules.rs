@@ -5,6 +5,7 @@
 
 mod allowance;
 mod line;
+mod module_line;
 mod pattern;
 
 use crate::identity::Identity;
@@ -12,6 +13,7 @@ use crate::rights::Rights;
 use allowance::Allowance;
 use line::Line;
 pub(crate) use line::Reaction;
+pub use module_line::ModuleLine;
 
 /// Most lines that are read.
 const MAX_LINES: usize = 1000;
@@ -33,6 +35,7 @@ pub(crate) type Stated<T> = Option<(T, usize)>;
 pub struct Rules {
     lines: Vec<(usize, Line)>,
     allowances: Vec<Allowance>,
+    modules: Vec<ModuleLine>,
 }
 
 impl Rules {
@@ -54,11 +57,21 @@ impl Rules {
     }
 
     fn add(&mut self, line: usize, text: &str) -> Result<(), String> {
+        if let Some(module) = ModuleLine::parse(line, text)? {
+            self.modules.push(module);
+            return Ok(());
+        }
         match Allowance::parse(text)? {
             Some(allowance) => self.allowances.push(allowance),
             None => self.lines.extend(Line::parse(text)?.map(|read| (line, read))),
         }
         Ok(())
+    }
+
+    /// Returns the modules that are to be loaded, in the order of their lines.
+    #[must_use]
+    pub fn modules(&self) -> &[ModuleLine] {
+        &self.modules
     }
 
     /// What a confined program of this control group may do; `None`: the kernel does not say which
@@ -157,6 +170,17 @@ mod tests {
         assert_eq!(rules.allowed(Some("/system.slice/x.scope")), Rights::NONE);
         assert_eq!(rules.allowed(None), Rights::NONE);
         assert_eq!(rules.muted(&stream("a", None)), Some((true, 2)));
+    }
+
+    #[test]
+    fn modules_are_loaded_in_the_order_of_their_lines() {
+        let text = "load-module module-null-sink sink_name=a\nmuted=yes name=b\n\
+                    load-module module-always-sink\n";
+        let (rules, complaints) = Rules::parse(text);
+        assert_eq!(complaints, []);
+        let lines = rules.modules().iter().map(|module| (module.line, module.name.as_str()));
+        assert!(lines.eq([(1, "module-null-sink"), (3, "module-always-sink")]));
+        assert_eq!(rules.muted(&stream("b", None)), Some((true, 2)));
     }
 
     #[test]

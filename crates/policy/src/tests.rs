@@ -31,7 +31,7 @@ fn memory() -> impl Strategy<Value = Memory> {
             memory.set_stream(&name, entry);
         });
         devices.into_iter().for_each(|(name, (volume, muted))| {
-            memory.set_device(&name, DeviceEntry { volume, muted });
+            memory.set_device(&name, DeviceEntry { volume, muted, mixer: false });
         });
         memory
     })
@@ -110,7 +110,7 @@ proptest! {
             Player::Stream(number) => *number,
             Player::Client(name) => panic!("{name} is none"),
         };
-        let done = interactions(&streams, &rules);
+        let done = interactions(&streams, &rules, &[]);
         for (number, interaction) in &done {
             let (of, by) = (&streams[*number as usize], number_of(interaction.by()));
             prop_assert_ne!(*number, by);
@@ -128,6 +128,6 @@ proptest! {
         }
         let mut turned: Vec<Playing<'_>> = streams.clone();
         turned.reverse();
-        prop_assert_eq!(interactions(&turned, &rules), done, "in any order");
+        prop_assert_eq!(interactions(&turned, &rules, &[]), done, "in any order");
     }
 }

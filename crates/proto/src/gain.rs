@@ -1,5 +1,7 @@
 //! Factors of samples.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A factor of samples: 0 to [`Gain::MAX`]. 1 changes nothing, and is the default.
@@ -12,7 +14,7 @@ impl Eq for Gain {}
 
 /// A number that is no gain.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("{0} is no gain: it must be between 0 and {max}", max = Gain::MAX.0)]
+#[error("{0} is not a gain: it must be between 0 and {max}", max = Gain::MAX.0)]
 pub struct NotAGain(f32);
 
 impl Gain {
@@ -43,6 +45,15 @@ impl Gain {
 impl Default for Gain {
     fn default() -> Self {
         Self::UNITY
+    }
+}
+
+impl fmt::Display for Gain {
+    /// A percentage, and decibels unless it is silence.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = format!("{:.1}", f64::from(self.0) * 100.0);
+        write!(to, "{} %", percent.trim_end_matches(".0"))?;
+        if self.0 > 0.0 { write!(to, " ({:.1} dB)", 20.0 * self.0.log10()) } else { Ok(()) }
     }
 }
 

@@ -25,5 +25,6 @@ pub mod xrun;
 
 mod gain;
 mod packet;
+mod volume;
 
 pub use packet::{DecodeError, MAX_PACKET_BYTES, decode, encode};

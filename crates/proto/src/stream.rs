@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::AlsaOptions;
 pub use crate::gain::{ChannelGains, Gain, NotAGain};
+pub use crate::volume::{DeviceVolume, Volume, VolumeSource, VolumeSources};
 
 /// A request about streams. The comment names the [`StreamReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,16 +31,13 @@ pub enum StreamRequest {
     },
     /// Reads all further devices. [`StreamReply::Devices`].
     Devices,
-    /// Waits until a device is added or removed, has another volume, or is opened for other
-    /// samples, a stream moves, or an active client of the graph has another role.
-    /// [`StreamReply::Changed`], at once if that has happened since `seen`. A connection waits once
-    /// at a time.
+    /// Waits until something has changed. [`StreamReply::Changed`], at once if that has happened
+    /// since `seen`. A connection waits once at a time.
     AwaitChange {
         /// The number of the last change that the program knows; 0 at first.
         seen: u64,
-        /// Waits for changes of streams as well: until one begins, ends or has another volume, the
-        /// wishes of one are obeyed at once, or a device begins or ceases to sleep.
-        streams: bool,
+        /// Changes of what.
+        of: Watched,
     },
     /// Adds a device: a sound card, or one without hardware, whose clock is a timer's.
     /// [`StreamReply::Added`], once it is open.
@@ -111,53 +109,6 @@ pub enum StreamRequest {
     },
 }
 
-/// The server's volume of a stream. What is heard of it is the product of this volume, the gains
-/// that its program wishes, and the device's volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Volume {
-    /// The factor while it is not muted.
-    pub gain: Gain,
-    /// Nothing of it is heard.
-    pub muted: bool,
-}
-
-impl Volume {
-    /// Returns this volume after a change of what is not `None`.
-    #[must_use]
-    pub fn changed(self, gain: Option<Gain>, muted: Option<bool>) -> Self {
-        Self { gain: gain.unwrap_or(self.gain), muted: muted.unwrap_or(self.muted) }
-    }
-
-    /// Returns the factor that is heard.
-    #[must_use]
-    pub fn factor(self) -> f32 {
-        if self.muted { 0.0 } else { self.gain.factor() }
-    }
-}
-
-/// The server's volume of all that leaves a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DeviceVolume {
-    /// The factors while it is not muted.
-    pub gains: ChannelGains,
-    /// Nothing of it is heard.
-    pub muted: bool,
-}
-
-impl DeviceVolume {
-    /// Returns this volume after a change of what is not `None`.
-    #[must_use]
-    pub fn changed(self, gains: Option<ChannelGains>, muted: Option<bool>) -> Self {
-        Self { gains: gains.unwrap_or(self.gains), muted: muted.unwrap_or(self.muted) }
-    }
-
-    /// Returns the gains that are heard.
-    #[must_use]
-    pub fn heard(self) -> ChannelGains {
-        if self.muted { ChannelGains::all(Gain::SILENCE) } else { self.gains }
-    }
-}
-
 /// In place of a device's channel: the port of a stream that records begins without a connection.
 pub const UNCONNECTED: u32 = u32::MAX;
 
@@ -181,12 +132,12 @@ pub struct NewStream {
     /// For which of the programs that it plays for the process opens it, by any number; 0: for
     /// itself. Streams of one account count together, and share their limits with no other.
     pub account: u32,
-    /// Of a stream that records: the device may sleep while nothing else needs it, and there are no
-    /// frames then.
+    /// For a stream that records: the device may sleep while nothing else needs it; the stream gets
+    /// no frames meanwhile.
     pub lets_sleep: bool,
-    /// Of a stream that plays, or records what leaves a device: where it is moved to a device that
-    /// it does not fit, its program opens it again there ([`StreamStatus::wanted`]), instead of the
-    /// move being refused.
+    /// For a stream that plays, or records what leaves a device: if it is moved to a device that it
+    /// does not fit, its program opens it again there ([`StreamStatus::wanted`]). Otherwise such a
+    /// move is refused.
     pub reopens: bool,
 }
 
@@ -221,6 +172,19 @@ pub enum NewHardware {
     },
 }
 
+/// What a program awaits a change of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Watched {
+    /// The devices: one is added or removed, has another volume, or is opened for other samples, a
+    /// stream moves or loses its device, or an active client of the graph has another role.
+    Devices,
+    /// The streams as well: one begins, ends or has another volume, the wishes of one are obeyed at
+    /// once, or a device begins or ceases to sleep.
+    Streams,
+    /// The graph: anything that the registry shows.
+    Graph,
+}
+
 /// Where the frames of a stream go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
@@ -249,6 +213,8 @@ pub enum StreamReply {
         wake_ups: u64,
         /// How often lately.
         wake_up_rate: WakeUpRate,
+        /// Frames that streams were to play and that were not rendered in time.
+        lost_frames: u64,
         /// What it does now.
         state: DeviceState,
         /// Its volume.
@@ -325,6 +291,8 @@ pub struct FurtherDevice {
     pub wake_ups: u64,
     /// How often lately.
     pub wake_up_rate: WakeUpRate,
+    /// Frames that streams were to play and that were not rendered in time.
+    pub lost_frames: u64,
     /// What it does now. It runs cycles while what it captures is recorded.
     pub state: DeviceState,
     /// Its volume.
@@ -388,4 +356,6 @@ pub struct StreamStatus {
     pub missed_frames: u64,
     /// The server's volume of it.
     pub volume: Volume,
+    /// Who has changed that last.
+    pub volume_sources: VolumeSources,
 }

@@ -29,6 +29,7 @@ use crate::service::{
 Files, of the server 'default' (of another one: desktop-NAME):
   ~/.local/state/consort/desktop.json  volumes and sinks that programs were left with
   ~/.config/consort/desktop.rules      how they begin instead, such as: volume=50% name=Firefox
+                                       and modules: load-module module-null-sink sink_name=stage
 
 Exit codes:
   0  ended by SIGHUP, SIGINT or SIGTERM; or started by systemd, with no server and no program left

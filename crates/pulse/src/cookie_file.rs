@@ -95,8 +95,8 @@ fn read(path: &Path) -> anyhow::Result<Option<Cookie>> {
     // A pipe or a device has no length: neither is waited for.
     if found.len() != COOKIE_BYTES as u64 {
         bail!(
-            "{shown} is no cookie, which is a file of {COOKIE_BYTES} bytes: remove it to have one \
-             made, or name another"
+            "{shown} is not a cookie, which is a file of {COOKIE_BYTES} bytes: remove it to have \
+             one made, or name another"
         );
     }
     let mut bytes = [0; COOKIE_BYTES];
@@ -214,11 +214,11 @@ mod tests {
         home.prepare();
         for path in ["/dev/zero".into(), home.directory.path().to_owned()] {
             let refused = CookieFile::at(path).load().map(drop).unwrap_err().to_string();
-            assert!(refused.contains("no cookie"), "{refused}");
+            assert!(refused.contains("not a cookie"), "{refused}");
         }
         let pipe = std::process::Command::new("mkfifo").arg(home.path()).status().unwrap();
         assert!(pipe.success());
-        assert!(home.loaded().unwrap_err().contains("no cookie"));
+        assert!(home.loaded().unwrap_err().contains("not a cookie"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Who is connected, and what each packet asks: packets in, packets out. No I/O, but for the rings
-//! of streams.
+//! of streams. Thread: the only one that serves programs ([`service`](crate::service)).
 
 mod absence;
 mod admission;
@@ -15,11 +15,13 @@ mod format;
 mod inputs;
 mod interactions;
 mod introspection;
+mod kept_sound;
 mod modules;
 mod moves;
 mod new_input;
 mod objects;
 mod offers;
+mod owed_events;
 mod playback_requests;
 mod properties;
 mod record_requests;
@@ -69,7 +71,7 @@ use crate::wire;
 /// Most connections at once.
 pub(crate) const MAX_CLIENTS: usize = 512;
 /// Most connections of one program, or of one address of the network.
-const MAX_CLIENTS_OF_ONE: usize = 128;
+pub(crate) const MAX_CLIENTS_OF_ONE: usize = 128;
 /// Most connections over the network: the others are left to this machine.
 const MAX_NETWORK_CLIENTS: usize = 256;
 /// Bytes of answers after which a program that has sent many requests at once is disconnected, as
@@ -87,6 +89,15 @@ pub(crate) struct Origin {
     pub account: u32,
     /// How it has come.
     pub way: Way,
+}
+
+/// A stream of a program, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// A sink input.
+    Plays(u32),
+    /// A source output.
+    Records(u32),
 }
 
 /// What is to be done with a connection.
@@ -133,8 +144,6 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 pub(crate) struct FrontEnd<D: Devices> {
     devices: D,
-    /// ALSA's name of the card that drives.
-    card: Option<String>,
     sinks: Sinks,
     modules: Modules,
     desktop: Desktop,
@@ -171,7 +180,6 @@ impl<D: Devices> FrontEnd<D> {
     pub fn new(devices: D, machine: Machine) -> Self {
         let mut front_end = Self {
             devices,
-            card: None,
             sinks: Sinks::default(),
             modules: Modules::default(),
             desktop: Desktop::default(),
@@ -214,7 +222,8 @@ impl<D: Devices> FrontEnd<D> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns when [`update`](Self::update) is to be called, ns; `None`: after the next packet.
+    /// Returns when [`begin_update`](Self::begin_update) is to be called, ns; `None`: after the
+    /// next packet.
     pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
         let inputs = self.inputs.due_ns(now_ns);
         let outputs = self.outputs.values_mut().filter(|output| output.adrift.is_none());
@@ -223,21 +232,47 @@ impl<D: Devices> FrontEnd<D> {
         [inputs, outputs].into_iter().chain(others).flatten().min()
     }
 
-    /// Does what is due for all streams.
-    pub fn update(&mut self, now_ns: u64) {
+    /// Begins to do what is due. Returns the streams to [look](Self::look) at, each behind the
+    /// account of its program; those that are left out are returned again.
+    pub fn begin_update(&mut self, now_ns: u64) -> Vec<(u32, Stream)> {
         self.note_ended_streams(now_ns);
         self.end_absence_if_due(now_ns);
-        for index in self.inputs.due(now_ns) {
-            let Some(input) = self.inputs.get_mut(index) else { continue };
-            input.playback.look(now_ns);
-            if input.feed.is_some() {
-                self.feed(index, now_ns);
-            } else if self.send_notices(index) {
-                self.gather(index, now_ns);
+        let inputs = self.inputs.due(now_ns).into_iter().filter_map(|index| {
+            self.inputs.get(index).map(|input| (input.account, Stream::Plays(index)))
+        });
+        let outputs = self.outputs.iter();
+        let outputs = outputs.map(|(index, output)| (output.account, Stream::Records(*index)));
+        inputs.chain(outputs).collect()
+    }
+
+    /// Does what is due for a stream.
+    pub fn look(&mut self, stream: Stream, now_ns: u64) {
+        match stream {
+            Stream::Plays(index) => {
+                let Some(input) = self.inputs.get_mut(index) else { return };
+                input.playback.look(now_ns);
+                if input.feed.is_some() {
+                    self.feed(index, now_ns);
+                } else if self.send_notices(index) {
+                    self.gather(index, now_ns);
+                }
             }
+            Stream::Records(index) => self.update_output(index, now_ns),
         }
-        self.update_outputs(now_ns);
+    }
+
+    /// Notifies programs of what has changed by the looks.
+    pub fn end_update(&mut self, now_ns: u64) {
         self.announce_states(now_ns);
+    }
+
+    /// Does what is due for all streams.
+    #[cfg(any(test, fuzzing))]
+    pub fn update(&mut self, now_ns: u64) {
+        for (_, stream) in self.begin_update(now_ns) {
+            self.look(stream, now_ns);
+        }
+        self.end_update(now_ns);
     }
 
     /// Has what the program of a stream sends be read together, if nothing of it is needed soon.
@@ -270,7 +305,12 @@ impl<D: Devices> FrontEnd<D> {
         let subscribed = self.clients.iter().filter(|(_, client)| client.has_subscribed(facility));
         let subscribed: Vec<u32> = subscribed.map(|(number, _)| *number).collect();
         for client in subscribed {
-            self.send_event(client, &Command::SubscribeEvent(event));
+            // MUTATION: notify.those_who_are_behind
+            let behind = self.clients.get_mut(&client).filter(|known| known.is_behind);
+            match behind {
+                Some(known) => known.owed_events.add(facility, event_type, index),
+                None => self.send_event(client, &Command::SubscribeEvent(event)),
+            }
         }
     }
 }

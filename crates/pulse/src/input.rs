@@ -1,6 +1,6 @@
 //! What the front end asks of a stream that records.
 
-use client::stream::Timing;
+use client::stream::{Timing, Volume};
 
 /// A stream to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +21,17 @@ pub(crate) struct NewInput {
     pub lets_sleep: bool,
     /// The account of its program.
     pub account: u32,
+    /// The server's volume that it begins with.
+    pub volume: Volume,
 }
 
 /// The program's end of a record stream: a ring. Positions count its frames.
 pub(crate) trait Input {
     /// Returns the server's number of it.
     fn number(&self) -> u32;
+
+    /// Returns the server's volume of it, also once it has ended.
+    fn volume(&self) -> Volume;
 
     /// Reads the next frames, into a slice for each channel of the source; returns how many.
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize;

@@ -3,6 +3,7 @@
 mod links;
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 
 use client::stream::{ChannelGains, ClientRole, DeviceVolume, Schedule, Timing, Volume, Wish};
 
@@ -33,8 +34,32 @@ pub(crate) struct DeviceStatus {
     pub number: u32,
     /// What streams on it are converted to.
     pub format: DeviceFormat,
-    /// The volume of all that it plays.
+    /// The volume of all that it plays: the server's, and that of the card's mixer.
     pub volume: DeviceVolume,
+    /// Nobody has changed the server's part of that since the server began.
+    pub is_untouched: bool,
+    /// A mixer of the card has a part in it.
+    pub has_mixer: bool,
+    /// The sound card that it is, if it is one.
+    pub card: Option<Card>,
+}
+
+/// A sound card, as users see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// ALSA's name of it; of a device with two, both.
+    pub name: String,
+    /// What else is known of it, by PulseAudio's names of properties.
+    pub properties: Vec<(&'static str, String)>,
+}
+
+impl Card {
+    /// Returns the name that users see, if the kernel has one.
+    pub fn description(&self) -> Option<CString> {
+        let named = |(key, _): &&(&str, String)| *key == "alsa.card_name";
+        let (_, name) = self.properties.iter().find(named)?;
+        CString::new(name.as_str()).ok()
+    }
 }
 
 /// A device without hardware, to be added.
@@ -63,6 +88,8 @@ pub(crate) struct NewOutput {
     pub depth_frames: u32,
     /// The account of its program.
     pub account: u32,
+    /// The server's volume that it begins with, besides its gains.
+    pub volume: Volume,
 }
 
 /// Why the server has not done something.
@@ -86,9 +113,6 @@ pub(crate) trait Devices {
 
     /// Returns the roles of the graph's active clients that state one; `None` if no server says.
     fn client_roles(&mut self) -> Option<Vec<ClientRole>>;
-
-    /// Returns ALSA's name of the card that drives; `None`: what drives is no card.
-    fn card(&mut self) -> Option<String>;
 
     /// Changes the volume of a device, as far as that is not `None`; returns it.
     ///
@@ -181,6 +205,9 @@ pub(crate) trait Output {
     /// Returns its number on the server.
     fn number(&self) -> u32;
 
+    /// Returns the server's volume of it, besides its gains, also once it has ended.
+    fn volume(&self) -> Volume;
+
     /// Returns the most frames that it holds.
     fn capacity_frames(&self) -> u64;
 
@@ -192,6 +219,10 @@ pub(crate) trait Output {
 
     /// Returns the position after the last frame that was written.
     fn written(&self) -> u64;
+
+    /// Returns the samples of a channel, `frames` frames from `position` on, which were written and
+    /// not heard, in two pieces.
+    fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2];
 
     /// States a wish, to be obeyed after [`commit`](Self::commit).
     fn wish(&mut self, wish: Wish);

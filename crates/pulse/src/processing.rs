@@ -52,11 +52,11 @@ pub(crate) struct NewSpeex {
     pub agc: bool,
     /// Noise is made quieter.
     pub denoise: bool,
-    /// What is left of the echo is made quieter.
+    /// Attenuates the residual echo.
     pub suppress: bool,
-    /// By how many dB, below 0; `None`: by as many as the library takes to be good.
+    /// How far the residual echo is attenuated, dB below 0; `None`: the library's default.
     pub suppress_db: Option<i32>,
-    /// By how many while somebody speaks.
+    /// The same while somebody speaks.
     pub suppress_active_db: Option<i32>,
 }
 

@@ -1,12 +1,18 @@
-//! Sockets, the server's streams, and time: the part that does I/O.
+//! The event loop of `consort pulse`: sockets, the server's streams, and time. What it does not
+//! decide itself is asked of the [`front_end`](crate::front_end), on the same thread.
 
 mod accounts;
+mod arrivals;
+mod card;
 mod keeper;
+mod kept_memory;
+mod line_limit;
 mod link;
 mod link_processes;
 mod link_words;
 mod listener;
 mod machine;
+mod mixers;
 mod module_listeners;
 mod network;
 mod record_ring;
@@ -15,7 +21,6 @@ mod ring;
 mod server;
 mod socket;
 mod spare_memory;
-mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,22 +29,19 @@ use anyhow::Context;
 pub(crate) use keeper::Keeper;
 use link::{Link, State};
 use link_processes::LinkNews;
-use listener::Accepted;
 pub(crate) use listener::default_path;
 pub use listener::{Listener, arguments_of_front_end, front_end_at};
-use module_listeners::Came;
 pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
+use round_robin::RoundRobin;
 pub(crate) use server::ServerDevices;
 use sys::clock::now_ns;
-use sys::disposal::{Disposal, Foreign};
+use sys::disposal::Disposal;
 use sys::poll::{Event, Interest, Poller};
 use sys::signals::TerminationSignals;
 
-use crate::front_end::{Admission, Effect, FrontEnd, Origin};
-use socket::Socket;
+use crate::front_end::{Admission, Effect, FrontEnd};
 use spare_memory::SpareMemory;
-use turns::Turns;
 
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
@@ -48,14 +50,9 @@ const NETWORK: u64 = 3;
 const DEVICES: u64 = 4;
 const LINK_NEWS: u64 = 5;
 const MODULES: u64 = 6;
+const MIXERS: u64 = 7;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 7;
-
-/// Programs that are accepted at once, so that those that come do not keep the others waiting.
-const ACCEPTED_AT_ONCE: usize = 64;
-
-/// How long a program that was not let in may stay.
-const ADMISSION_NS: u64 = 10_000_000_000;
+const FIRST_LINK: u64 = 8;
 
 /// Where programs come in, and which of them may.
 #[derive(Debug)]
@@ -90,7 +87,9 @@ pub(crate) struct Service {
     network: Option<NetworkListener>,
     front_end: FrontEnd<ServerDevices>,
     links: BTreeMap<u32, Link>,
-    turns: Turns,
+    round_robin: RoundRobin<u32>,
+    /// Those at which the streams of programs are looked at.
+    looks: RoundRobin<u32>,
     /// The programs that are not read from, by the time until which, ns.
     resting: BTreeSet<(u64, u32)>,
     accounts: Accounts,
@@ -125,6 +124,7 @@ impl Service {
         devices.links().listens_at(local.path().unwrap_or_default());
         poller.add(devices.links(), LINK_NEWS, Interest::Readable)?;
         poller.add(devices.listeners(), MODULES, Interest::Readable)?;
+        poller.add(devices.mixers(), MIXERS, Interest::Readable)?;
         let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
         let tcp_port = network.as_ref().and_then(|network| network.address().ok());
         let tcp_port = tcp_port.map(|address| address.port());
@@ -139,7 +139,8 @@ impl Service {
             network,
             front_end,
             links,
-            turns: Turns::default(),
+            round_robin: RoundRobin::default(),
+            looks: RoundRobin::default(),
             resting: BTreeSet::new(),
             accounts,
             retry,
@@ -149,6 +150,7 @@ impl Service {
             without_server,
         };
         service.watch_server()?;
+        service.front_end.load_ruled_modules(now_ns());
         Ok(service)
     }
 
@@ -177,7 +179,7 @@ impl Service {
             let deadline_ns = deadline_ns.into_iter().chain([awaits_turn]).flatten().min();
             self.poller.wait(&mut events, deadline_ns)?;
             self.add_unhandled(&mut events);
-            self.turns.begin_round(&mut events);
+            self.round_robin.begin_round(&mut events);
             for event in &events {
                 match event.token {
                     SIGNALS => {
@@ -188,13 +190,14 @@ impl Service {
                     SERVER => self.server_gone(),
                     DEVICES => self.devices_ready(),
                     LINK_NEWS => self.links_ready(),
+                    MIXERS => self.mixers_ready(),
                     LISTENER | NETWORK | MODULES => self.accept(event.token),
                     token => self.link_ready(token, event),
                 }
             }
             let now_ns = now_ns();
             if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
-                self.front_end.update(now_ns);
+                self.update_streams(now_ns);
             }
             if self.retry.due_ns(self.links.len()).is_some_and(|retry_ns| retry_ns <= now_ns) {
                 self.look_for_server(now_ns)?;
@@ -224,6 +227,22 @@ impl Service {
         }
     }
 
+    /// Does what is due for streams. However much that is for those of one program, the others have
+    /// their turn.
+    fn update_streams(&mut self, due_ns: u64) {
+        let mut due = self.front_end.begin_update(due_ns);
+        self.looks.begin_round(&mut due);
+        for (account, stream) in due {
+            let began_ns = now_ns();
+            // MUTATION: update_streams.without_turns
+            if let Some(turn) = self.looks.begin(account, began_ns) {
+                self.front_end.look(stream, began_ns);
+                self.looks.end(account, turn, now_ns());
+            }
+        }
+        self.front_end.end_update(now_ns());
+    }
+
     /// Writes what is remembered, once that is due.
     fn keep(&mut self, now_ns: u64) {
         if self.front_end.take_memory_has_changed() {
@@ -231,49 +250,6 @@ impl Service {
         }
         if self.keeper.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
             self.keeper.write(self.front_end.memory(), now_ns);
-        }
-    }
-
-    /// Accepts programs that wait; the poller reports those that are left.
-    fn accept(&mut self, listener: u64) {
-        // A user who has changed them starts a program next.
-        if let Some(rules) = self.keeper.changed_rules() {
-            self.front_end.obey(rules);
-        }
-        for _ in 0..ACCEPTED_AT_ONCE {
-            let accepted = match (&self.network, listener) {
-                (Some(network), NETWORK) => network.accept().map(Came::Accepted),
-                (_, MODULES) => self.front_end.devices_mut().listeners().accept(),
-                _ => self.local.accept().map(Came::Accepted),
-            };
-            let Some(came) = accepted else { return };
-            let Came::Accepted(Accepted { socket, way, peer, confined }) = came else { continue };
-            let socket = self.disposal.queue().foreign(socket);
-            let account = self.accounts.came(peer);
-            // One too many is disconnected at once.
-            match self.front_end.connected(Origin { account, way }) {
-                Some(number) => {
-                    if let Some(confined) = confined {
-                        self.front_end.confine(number, &confined);
-                    }
-                    self.add_link(number, account, socket);
-                }
-                None => self.accounts.went(account),
-            }
-        }
-    }
-
-    fn add_link(&mut self, number: u32, account: u32, socket: Foreign<Socket>) {
-        let link = Link::new(socket, self.disposal.queue(), account, now_ns());
-        let added =
-            link.socket().map(|socket| self.poller.add(socket, token(number), Interest::Readable));
-        if added.is_some_and(|added| added.is_ok()) {
-            self.retry.program_came(link.connected_ns());
-            self.spare_memory.taken(link.connected_ns());
-            self.links.insert(number, link);
-        } else {
-            self.accounts.went(account);
-            self.front_end.disconnected(number);
         }
     }
 
@@ -293,11 +269,11 @@ impl Service {
         let Some(link) = self.links.get_mut(&number) else { return };
         let account = link.account();
         let is_ready = event.readable || event.closed;
-        let turn = is_ready.then(|| self.turns.begin(account, now_ns())).flatten();
+        let slice = is_ready.then(|| self.round_robin.begin(account, now_ns())).flatten();
         let mut state = State::Open;
-        if let Some(turn) = turn {
+        if let Some(slice) = slice {
             let front_end = &mut self.front_end;
-            let goes_on = || turn.goes_on(now_ns());
+            let goes_on = || slice.goes_on(now_ns());
             state = link.read(goes_on, |frame| front_end.frame(number, frame, now_ns()));
             if front_end.shares_memory(number) {
                 link.share_memory();
@@ -307,12 +283,13 @@ impl Service {
         if state == State::Ended {
             self.end_link(number);
         }
+        self.bound_memory(number);
         if event.writable || has_more {
             self.write(number);
         }
         self.carry_out();
-        if let Some(turn) = turn {
-            self.turns.end(account, turn, now_ns());
+        if let Some(slice) = slice {
+            self.round_robin.end(account, slice, now_ns());
         }
     }
 
@@ -374,6 +351,26 @@ impl Service {
         }
         if link.has_sent_all() {
             self.front_end.sent_all(number);
+        } else {
+            // MUTATION: write.nobody_is_behind
+            self.front_end.is_behind(number);
+        }
+        self.bound_memory(number);
+    }
+
+    /// Ends the connection of a program that keeps most, if all of its connections keep too much.
+    fn bound_memory(&mut self, number: u32) {
+        let Some(link) = self.links.get(&number) else { return };
+        let account = link.account();
+        // MUTATION: bound_memory.never
+        if link.kept_bytes() <= kept_memory::LITTLE_BYTES {
+            return;
+        }
+        let own = self.links.iter().filter(|(_, link)| link.account() == account);
+        let ended =
+            kept_memory::first_beyond(own.map(|(number, link)| (*number, link.kept_bytes())));
+        if let Some(ended) = ended {
+            self.end_link(ended);
         }
     }
 
@@ -382,24 +379,6 @@ impl Service {
             let _ = link.socket().map(|socket| self.poller.remove(socket));
             self.accounts.went(link.account());
             self.front_end.disconnected(number);
-        }
-    }
-
-    /// Returns when the next program has had its time to be let in.
-    fn admission_ns(&self) -> Option<u64> {
-        let unadmitted =
-            self.links.iter().filter(|(number, _)| !self.front_end.is_admitted(**number));
-        unadmitted.map(|(_, link)| link.connected_ns() + ADMISSION_NS).min()
-    }
-
-    fn end_unadmitted(&mut self, now_ns: u64) {
-        while self.admission_ns().is_some_and(|ns| ns <= now_ns) {
-            let late = self.links.iter().find(|(number, link)| {
-                !self.front_end.is_admitted(**number)
-                    && link.connected_ns() + ADMISSION_NS <= now_ns
-            });
-            let Some((number, _)) = late else { return };
-            self.end_link(*number);
         }
     }
 
@@ -421,6 +400,12 @@ impl Service {
             Ok(false) => {}
             Err(_) => self.server_gone(),
         }
+    }
+
+    /// Another program has changed the mixer of a card, or that has gone.
+    fn mixers_ready(&mut self) {
+        self.front_end.devices_mut().mixers().take_changes();
+        self.front_end.devices_changed(now_ns());
     }
 
     /// There is news of what passes frames on.
@@ -465,7 +450,7 @@ impl Service {
             // This process stays what it is. The next one may be of the server's release.
             Err(error) if error.is_of_other_release() => {
                 return Err(error).context(
-                    "the server that follows is of another release than this front end, which \
+                    "the next server is of another release than this front end, which \
                      ends: its programs have to connect to the next one",
                 );
             }

@@ -1,4 +1,7 @@
-//! The command line of `consort why`: it asks the front end as any mixer would.
+//! The command line of `consort why`: it asks the front end as any mixer would, and the server as
+//! any program would.
+
+mod server;
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -16,16 +19,18 @@ use pulseaudio::protocol::{
     encode_command_message, read_reply_message,
 };
 
+use self::server::OnServer;
 use crate::front_end::WHY_DEFAULT;
 use crate::service::default_path;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Explain what was decided for streams of PulseAudio's programs
+/// Explain where streams are heard and how loud, and why
 ///
-/// For each stream: its sink or source, its volume, whether it is muted, what other streams do to
-/// it, and why; and which sink is the default.
+/// For each stream of PulseAudio's programs: its sink or source, its volume, whether it is muted,
+/// what other streams do to it, and why; and which sink is the default. For all streams: what the
+/// server makes of them (consort volume, consort mute), and who has changed that last.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort why
@@ -35,19 +40,89 @@ pub struct Why {
     /// Number of a stream (see consort volume), or name of a program or how it begins [default: all
     /// streams]
     stream: Option<String>,
-    /// The socket of consort pulse [default: $XDG_RUNTIME_DIR/pulse/native]
+    /// The socket of the server's consort pulse [default: $XDG_RUNTIME_DIR/pulse/native]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 }
 
 impl Why {
-    /// Prints what was decided, and why.
+    /// Prints what was decided, and why, on the server `server` and by its front end.
     ///
     /// # Errors
-    /// A sentence: the front end is not there, or there is no such stream.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    /// A sentence: there is no such stream, or neither the server nor the front end answers.
+    pub fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let path = self.socket.map_or_else(default_path, Ok)?;
-        let mut server = Asking::connect(&path)?;
+        let on_server = OnServer::read(server);
+        let (mut said, failure) = match Said::by_front_end(&path) {
+            Ok(said) => (said, None),
+            Err(error) => (Said::default(), Some(error)),
+        };
+        let is_meant = |number, program: &str| {
+            self.stream.as_ref().is_none_or(|wanted| is_meant(wanted, number, program))
+        };
+        said.streams.retain(|stream| is_meant(stream.number, &stream.program()));
+        let on_server = match on_server {
+            Ok(on_server) => Some(on_server),
+            // The front end says what it knows without a server.
+            Err(_) if failure.is_none() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let mut text = String::new();
+        let all = on_server.as_ref().map_or(&[][..], |server| &server.streams);
+        for stream in &said.streams {
+            text += &stream.explained();
+            let status = all.iter().find(|status| Some(status.stream) == stream.number);
+            if let Some((server, status)) = on_server.as_ref().zip(status) {
+                text += &server.besides(status);
+            }
+        }
+        let is_said = |number| said.streams.iter().any(|stream| stream.number == Some(number));
+        let others = all.iter().filter(|status| {
+            is_meant(Some(status.stream), &status.program) && !is_said(status.stream)
+        });
+        text.extend(
+            on_server
+                .iter()
+                .flat_map(|server| others.clone().map(|status| server.explained(status))),
+        );
+        match &self.stream {
+            Some(wanted) if text.is_empty() => {
+                let unknown = format!("there is no stream '{wanted}': see consort volume");
+                return Err(failure.map_or_else(
+                    || anyhow::anyhow!(unknown.clone()),
+                    |failure| failure.context(unknown.clone()),
+                ));
+            }
+            Some(_) => {}
+            None => text.extend(said.default),
+        }
+        if let Some(failure) = failure.filter(|_| text.is_empty()) {
+            return Err(failure);
+        }
+        cli::output::print(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Returns whether a stream has this number, or its program a name that begins like this.
+fn is_meant(wanted: &str, number: Option<u32>, program: &str) -> bool {
+    match wanted.parse::<u32>() {
+        Ok(wanted) => number == Some(wanted),
+        Err(_) => program.to_lowercase().starts_with(&wanted.to_lowercase()),
+    }
+}
+
+/// What the front end says.
+#[derive(Debug, Default)]
+struct Said {
+    streams: Vec<Stream>,
+    /// A line about the default sink.
+    default: Option<String>,
+}
+
+impl Said {
+    fn by_front_end(path: &Path) -> anyhow::Result<Self> {
+        let mut server = Asking::connect(path)?;
         let sinks: Vec<SinkInfo> = server.ask(&Command::GetSinkInfoList)?;
         let sources: Vec<SourceInfo> = server.ask(&Command::GetSourceInfoList)?;
         let plays: Vec<SinkInputInfo> = server.ask(&Command::GetSinkInputInfoList)?;
@@ -57,21 +132,11 @@ impl Why {
         let records = records.into_iter().filter(|stream| stream.owner_module_index.is_none());
         let plays = plays.map(|stream| Stream::of_input(stream, &sinks));
         let records = records.map(|stream| Stream::of_output(stream, &sources));
-        let mut streams: Vec<Stream> = plays.chain(records).collect();
-        if let Some(wanted) = &self.stream {
-            streams.retain(|stream| stream.is_meant(wanted));
-            if streams.is_empty() {
-                bail!("no stream of a program of PulseAudio is '{wanted}': see consort volume");
-            }
-        }
-        let text: String = streams.iter().map(Stream::explained).collect();
         let default = sinks.iter().find_map(|sink| {
             let reason = property(&sink.props, WHY_DEFAULT)?;
             Some(format!("default sink {}: {reason}\n", sink.name.to_string_lossy()))
         });
-        let default = default.filter(|_| self.stream.is_none()).unwrap_or_default();
-        cli::output::print(&format!("{text}{default}"))?;
-        Ok(ExitCode::SUCCESS)
+        Ok(Self { streams: plays.chain(records).collect(), default })
     }
 }
 
@@ -84,7 +149,9 @@ impl Asking {
     fn connect(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let socket = UnixStream::connect(path).with_context(|| {
-            format!("nobody serves programs of PulseAudio at {shown}: start consort run --pulse")
+            format!(
+                "no server for programs of PulseAudio listens at {shown}: start consort run --pulse"
+            )
         })?;
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -117,11 +184,18 @@ fn property(props: &Props, key: &CStr) -> Option<String> {
     Some(value.to_string_lossy().chars().filter(|letter| !letter.is_control()).collect())
 }
 
+/// Returns the number that a stream has on the server.
+fn number(props: &Props) -> Option<u32> {
+    property(props, c"consort.stream")?.parse().ok()
+}
+
 /// A stream that plays or records.
 #[derive(Debug)]
 struct Stream {
     /// What it is in PulseAudio's words.
     name: String,
+    /// Its number on the server.
+    number: Option<u32>,
     /// The name of its sink, or source.
     device: String,
     is_muted: bool,
@@ -136,6 +210,7 @@ impl Stream {
         let device = sink.map(|sink| sink.name.to_string_lossy().into_owned());
         Self {
             name: format!("sink input {index}"),
+            number: number(&props),
             device: device.unwrap_or_default(),
             is_muted,
             volume: cvolume,
@@ -149,6 +224,7 @@ impl Stream {
         let device = source.map(|source| source.name.to_string_lossy().into_owned());
         Self {
             name: format!("source output {index}"),
+            number: number(&props),
             device: device.unwrap_or_default(),
             is_muted,
             volume: cvolume,
@@ -156,20 +232,15 @@ impl Stream {
         }
     }
 
-    /// Returns whether it has this number, or its program a name that begins like this.
-    fn is_meant(&self, wanted: &str) -> bool {
-        if wanted.parse::<u32>().is_ok() {
-            return property(&self.props, c"consort.stream").as_deref() == Some(wanted);
-        }
-        let program = property(&self.props, c"application.name").unwrap_or_default();
-        program.to_lowercase().starts_with(&wanted.to_lowercase())
+    fn program(&self) -> String {
+        property(&self.props, c"application.name").unwrap_or_default()
     }
 
     /// Returns the sentences about it.
     fn explained(&self) -> String {
         let text = |key| property(&self.props, key).unwrap_or_default();
-        let (program, media) = (text(c"application.name"), text(c"media.name"));
-        let name = match property(&self.props, c"consort.stream") {
+        let (program, media) = (self.program(), text(c"media.name"));
+        let name = match self.number {
             Some(number) => format!("stream {number} ({})", self.name),
             None => self.name.clone(),
         };
@@ -238,8 +309,8 @@ mod tests {
     #[test]
     fn a_stream_is_meant_by_its_number_or_its_programs_name() {
         let stream = stream(&[0], None);
-        let meant = ["3", "MP", "mpv"].map(|wanted| stream.is_meant(wanted));
-        assert_eq!(meant, [true; 3]);
-        assert_eq!(["7", "pv"].map(|wanted| stream.is_meant(wanted)), [false; 2]);
+        let is_meant = |wanted| is_meant(wanted, stream.number, &stream.program());
+        assert_eq!(["3", "MP", "mpv"].map(is_meant), [true; 3]);
+        assert_eq!(["7", "pv"].map(is_meant), [false; 2]);
     }
 }

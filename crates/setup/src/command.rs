@@ -81,7 +81,7 @@ impl Setup {
     fn with_advice(&self, mut lines: Vec<String>, own: &Account, user: &Account) -> Vec<String> {
         if lines.is_empty() {
             let what = if self.undo { "undone" } else { "changed" };
-            return vec![format!("nothing is to be {what} for {}", user.name)];
+            return vec![format!("nothing has to be {what} for {}", user.name)];
         }
         if self.dry_run {
             lines.push("nothing was changed: --dry-run".into());

@@ -11,7 +11,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
-            Err(_) => bail!("{} is no text: move it away first", path.display()),
+            Err(_) => bail!("{} is not text: move it away first", path.display()),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

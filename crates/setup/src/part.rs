@@ -69,9 +69,9 @@ impl Part {
     fn read(&self) -> Result<Option<Record>> {
         let Some(text) = files::read(&self.record)? else { return Ok(None) };
         let record = serde_json::from_str(&text);
-        record
-            .map(Some)
-            .with_context(|| format!("{} is no record of 'consort setup'", self.record.display()))
+        record.map(Some).with_context(|| {
+            format!("{} is not a record of 'consort setup'", self.record.display())
+        })
     }
 
     fn refusal(&self, Conflicts(subjects): &Conflicts) -> anyhow::Error {

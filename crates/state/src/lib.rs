@@ -396,7 +396,7 @@ mod tests {
             ),
             (
                 "{\"consort_state\": 1, \"stream_volumes\": [{\"program\": \"a\", \"stream\": \"b\", \"volume\": 17}]}",
-                "17 is no gain",
+                "17 is not a gain",
             ),
         ] {
             let refusal = State::parse(text).expect_err(text).to_string();

@@ -17,7 +17,7 @@ pub fn make(path: &Path) -> io::Result<bool> {
         Err(Errno::EXIST) => {
             let found = FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode);
             let is_fifo = found == FileType::Fifo;
-            is_fifo.then_some(false).ok_or_else(|| io::Error::other("it is no FIFO"))
+            is_fifo.then_some(false).ok_or_else(|| io::Error::other("it is not a FIFO"))
         }
         Err(errno) => Err(errno.into()),
     }
@@ -76,6 +76,6 @@ mod tests {
         std::fs::write(&plain, "").unwrap();
         let refused = make(&plain).unwrap_err();
         [path, plain].iter().for_each(|path| std::fs::remove_file(path).unwrap());
-        assert!(refused.to_string().contains("no FIFO"));
+        assert!(refused.to_string().contains("not a FIFO"));
     }
 }

@@ -102,6 +102,12 @@ impl Helper {
         if let Some(status) = self.status()? {
             return Ok(status);
         }
+        let deadline_ns = self.ask_to_end();
+        self.wait_until(deadline_ns)
+    }
+
+    /// Asks the helper to end; returns when it is to be killed otherwise.
+    fn ask_to_end(&mut self) -> u64 {
         let timeout_ns = match self.ending {
             Ending::CloseInput { timeout_ns } => {
                 drop(self.child.stdin.take());
@@ -114,8 +120,12 @@ impl Helper {
             }
             Ending::Kill => 0,
         };
-        let deadline_ns = now_ns().saturating_add(timeout_ns);
-        let ended = timeout_ns > 0
+        now_ns().saturating_add(timeout_ns)
+    }
+
+    /// Waits until the helper has ended, and kills it at `deadline_ns`.
+    fn wait_until(&mut self, deadline_ns: u64) -> io::Result<ExitStatus> {
+        let ended = deadline_ns > now_ns()
             && PidFd::open(self.id())
                 .and_then(|process| process.wait_until(Some(deadline_ns)))
                 .unwrap_or(false);
@@ -123,6 +133,19 @@ impl Helper {
             self.kill();
         }
         self.child.wait()
+    }
+}
+
+/// Ends helpers together: all are asked before any is waited for, so that no more time passes than
+/// the longest of their time limits.
+pub fn end_all(helpers: impl IntoIterator<Item = Helper>) {
+    let mut helpers: Vec<Helper> = helpers.into_iter().collect();
+    helpers.retain_mut(Helper::is_running);
+    // MUTATION: end_all.one_after_the_other
+    let deadlines_ns: Vec<u64> = helpers.iter_mut().map(Helper::ask_to_end).collect();
+    for (helper, deadline_ns) in helpers.iter_mut().zip(deadlines_ns) {
+        // It fails only if another part of this process has waited for the child.
+        let _ = helper.wait_until(deadline_ns);
     }
 }
 
@@ -312,6 +335,36 @@ mod tests {
             let mut helper = shell("exec sleep 1000", ending);
             assert_eq!(helper.end().unwrap().code(), None, "{ending:?}");
         }
+    }
+
+    #[test]
+    fn helpers_that_end_together_are_waited_for_together() {
+        const LIMIT_NS: u64 = 500_000_000;
+        const HELPERS: u64 = 8;
+        let ending = Ending::CloseInput { timeout_ns: LIMIT_NS };
+        let helpers: Vec<_> = (0..HELPERS).map(|_| shell("exec sleep 1000", ending)).collect();
+        let processes: Vec<_> =
+            helpers.iter().map(|helper| PidFd::open(helper.id()).unwrap()).collect();
+        let began_ns = now_ns();
+        end_all(helpers);
+        // Half of the time that they would take one after the other.
+        assert!(now_ns() - began_ns < HELPERS / 2 * LIMIT_NS);
+        assert!(processes.iter().all(|process| process.has_ended().unwrap()));
+    }
+
+    #[test]
+    fn each_of_many_helpers_has_its_time_to_end() {
+        let long = Ending::CloseInput { timeout_ns: LONG_NS };
+        let mut helpers = [
+            shell("cat >/dev/null; echo ended", long),
+            shell("exec sleep 1000", Ending::Kill),
+            shell("cat >/dev/null; echo ended", long),
+        ];
+        let lines = helpers.each_mut().map(|helper| helper.lines().unwrap());
+        end_all(helpers);
+        let last = lines.map(|mut lines| lines.next_until(soon()));
+        let ended = Some("ended".to_owned());
+        assert_eq!(last, [ended.clone(), None, ended]);
     }
 
     #[test]

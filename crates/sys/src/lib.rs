@@ -22,6 +22,7 @@ pub mod library;
 pub mod library_entry;
 pub mod lock;
 pub mod log;
+pub mod machine_sleep;
 pub mod memory;
 pub mod midi;
 pub mod poll;

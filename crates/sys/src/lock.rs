@@ -1,12 +1,13 @@
-//! A lock on a name that the kernel releases however its holder dies.
+//! A lock on a name that the kernel releases however its holder dies, and a mark on it that others
+//! can see without touching anything.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::io::Errno;
 
 /// Why a [`LockFile`] was not acquired.
@@ -36,7 +37,17 @@ pub enum LockError {
 /// shares the lock.
 #[derive(Debug)]
 pub struct LockFile {
-    _file: OwnedFd,
+    file: OwnedFd,
+}
+
+/// The mark that the holder of a [`LockFile`] answers programs now. Taken away on drop, and by the
+/// kernel however the holder dies.
+///
+/// A lock of its own on the same file: one on the open file description, whose presence can be
+/// asked for without taking it.
+#[derive(Debug)]
+pub struct Serving<'a> {
+    lock: &'a LockFile,
 }
 
 impl LockFile {
@@ -57,10 +68,56 @@ impl LockFile {
             .open(path)
             .map_err(unusable)?;
         match rustix::io::retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => Ok(Self { _file: file.into() }),
+            Ok(()) => Ok(Self { file: file.into() }),
             Err(Errno::WOULDBLOCK) => Err(LockError::AlreadyLocked { path: path.to_owned() }),
             Err(errno) => Err(unusable(errno.into())),
         }
+    }
+
+    /// Marks that its holder answers programs from here on. A [watch](crate::directory) of the
+    /// file's directory is readable then.
+    ///
+    /// # Errors
+    /// The kernel has no lock left.
+    pub fn serve(&self) -> io::Result<Serving<'_>> {
+        on_description(self.file.as_fd(), libc::F_OFD_SETLK, libc::F_WRLCK)?;
+        // It has this mode already.
+        fchmod(&self.file, Mode::RUSR | Mode::WUSR)?;
+        Ok(Serving { lock: self })
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        // Unlocking what is locked needs nothing that could be missing.
+        let _ = on_description(self.lock.file.as_fd(), libc::F_OFD_SETLK, libc::F_UNLCK);
+    }
+}
+
+/// Returns whether the lock file at `path` has a holder that is [serving](LockFile::serve). Starts
+/// nothing, and holds nothing that such a one would need.
+#[must_use]
+pub fn is_served(path: &Path) -> bool {
+    let found = File::open(path)
+        .and_then(|file| on_description(file.as_fd(), libc::F_OFD_GETLK, libc::F_WRLCK));
+    found.is_ok_and(|found| i32::from(found) != libc::F_UNLCK)
+}
+
+/// Asks for a lock of this kind on the whole of an open file; returns the kind that the kernel
+/// answers with.
+fn on_description(
+    file: BorrowedFd<'_>,
+    command: libc::c_int,
+    kind: libc::c_int,
+) -> io::Result<libc::c_short> {
+    // SAFETY: all bytes of the structure may be 0.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::c_short::try_from(kind).map_err(io::Error::other)?;
+    // SAFETY: the descriptor is open for the call, and the command reads and writes one structure
+    // of this type, which outlives it.
+    match unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(lock.l_type),
     }
 }
 
@@ -69,7 +126,11 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
+    use rustix::event::PollFlags;
+
     use super::*;
+    use crate::directory::DirectoryWatch;
+    use crate::poll::wait_for;
 
     const HOLD: &str = "CONSORT_TEST_HOLD_LOCK";
 
@@ -96,6 +157,25 @@ mod tests {
         drop(first);
         acquire_in_the_end(&path);
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn one_that_serves_is_seen_by_others_and_noticed_in_its_directory() {
+        let directory = std::env::temp_dir().join(format!("consort-served-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        let path = directory.join("lock");
+        assert!(!is_served(&path), "there is no file");
+        let lock = LockFile::acquire(&path).unwrap();
+        assert!(!is_served(&path), "it starts");
+        let watch = DirectoryWatch::new(&directory).unwrap();
+        let serving = lock.serve().unwrap();
+        let noticed = wait_for(watch.as_fd(), PollFlags::IN, Some(0));
+        assert!(noticed.unwrap());
+        assert!(is_served(&path) && is_served(&path), "looking takes nothing away");
+        drop(serving);
+        assert!(!is_served(&path), "it ends");
+        drop((lock, watch));
+        std::fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]

@@ -82,6 +82,12 @@ pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> 
     Ok(directory_in(runtime_directory()?, server))
 }
 
+/// Returns the [lock file](crate::lock) of the server whose directory this is.
+#[must_use]
+pub fn lock_path(server_directory: &Path) -> PathBuf {
+    server_directory.join("lock")
+}
+
 fn directory_in(runtime_directory: PathBuf, server: &str) -> PathBuf {
     runtime_directory.join("consort").join(server)
 }
@@ -111,6 +117,12 @@ impl ControlSockets {
             Ok((group_id, group_base()))
         });
         Ok(Self { candidates: Candidates::of_environment(), group: group.transpose()? })
+    }
+
+    /// Returns whether they are those of servers for a group.
+    #[must_use]
+    pub fn are_of_group(&self) -> bool {
+        self.group.is_some()
     }
 
     /// Returns the control socket of the server `server`.

@@ -5,6 +5,7 @@ mod adopted;
 mod connection;
 mod datagrams;
 mod listener;
+mod name;
 mod peer;
 mod streams;
 
@@ -12,6 +13,7 @@ pub use adopted::adopt_streams;
 pub use connection::{Connection, MAX_DESCRIPTORS, Received};
 pub use datagrams::{receive_datagrams, send_datagrams};
 pub use listener::Listener;
+pub use name::is_dead;
 pub use peer::{PeerCredentials, peer_of, process_of, security_label_of};
 pub use streams::{
     listens_at, prepare_accepted, process_listening_at, receive_bytes, state_writer,

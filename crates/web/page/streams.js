@@ -134,7 +134,8 @@ function fillDevice(made, device) {
   const [word, title] = STATES[device.state];
   const reason = device.awake_reason ? `, ${device.awake_reason}` : "";
   const rate = device.state === "parked" ? "" : `, ${device.wake_ups_per_second.toFixed(1)} wake-ups/s`;
-  fill(made, { device: device.name }, { ...device, state: `${word}${rate}${reason}`, title });
+  const lost = device.lost_frames ? `, ${device.lost_frames} frames not rendered in time` : "";
+  fill(made, { device: device.name }, { ...device, state: `${word}${rate}${lost}${reason}`, title });
   // A device that only captures has no volume.
   made.slider.hidden = made.loudness.hidden = made.mute.hidden = device.channels === 0 && !device.drives;
   put(made.on, `${device.sample_rate_hz} Hz`);

@@ -48,18 +48,17 @@ impl Served {
         Self { name: name.into(), has_token: token.is_some() }
     }
 
-    /// Connects with the server that has the name now.
+    /// Connects with the server that has the name now. A page that is left open starts none: one
+    /// that was stopped stays so.
     pub(crate) fn observer(&self) -> Result<Observer, Failure> {
-        let observer = Observer::open(Some(&self.name))?;
+        let observer = Observer::open_running(Some(&self.name))?;
         self.check(&observer)?;
         Ok(observer)
     }
 
     /// The same, and follows its recording.
     pub(crate) fn follower(&self) -> Result<RecordingFollower, Failure> {
-        let follower = RecordingFollower::open(&self.name)?;
-        self.check(follower.observer())?;
-        Ok(follower)
+        Ok(RecordingFollower::of(self.observer()?)?)
     }
 
     fn check(&self, observer: &Observer) -> Result<(), NeedsToken> {

@@ -19,6 +19,7 @@ struct Device<'a> {
     channels: u32,
     state: DeviceState,
     wake_up_rate: WakeUpRate,
+    lost_frames: u64,
     volume: DeviceVolume,
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn value(view: &StreamsView, status: &Status) -> Value {
         channels: view.driver.channels,
         state: view.driver.state,
         wake_up_rate: view.driver.wake_up_rate,
+        lost_frames: view.driver.lost_frames,
         volume: view.driver.volume,
     };
     let further = |device| Device::further(device);
@@ -55,6 +57,7 @@ impl<'a> Device<'a> {
             channels: device.channels,
             state: device.state,
             wake_up_rate: device.wake_up_rate,
+            lost_frames: device.lost_frames,
             volume: device.volume,
         }
     }
@@ -73,6 +76,7 @@ impl<'a> Device<'a> {
             },
             "awake_reason": reason,
             "wake_ups_per_second": self.wake_up_rate.per_second(),
+            "lost_frames": self.lost_frames,
             "volume": self.volume.gains.greatest(self.channels as usize).factor(),
             "muted": self.volume.muted,
         })
@@ -136,6 +140,7 @@ mod tests {
                 captures: true,
                 wake_ups: 7,
                 wake_up_rate: WakeUpRate { wake_ups: 5, over_ns: 10_000_000_000 },
+                lost_frames: 48,
                 state: DeviceState::Deep,
                 volume: DeviceVolume::default(),
             },
@@ -149,6 +154,7 @@ mod tests {
                 why_away: None,
                 wake_ups: 0,
                 wake_up_rate: WakeUpRate::default(),
+                lost_frames: 0,
                 state: DeviceState::Parked,
                 volume: DeviceVolume { gains: ChannelGains::all(half.gain), muted: true },
             }],
@@ -165,6 +171,7 @@ mod tests {
                 depth_frames: 96_000,
                 missed_frames: 0,
                 volume: half,
+                volume_sources: Default::default(),
             }],
         }
     }
@@ -179,13 +186,13 @@ mod tests {
                     "name": "system", "about": "timer", "drives": true,
                     "sample_rate_hz": 48_000, "channels": 2, "state": "deep",
                     "awake_reason": "as far ahead as <mpv> allows (2000 ms)",
-                    "wake_ups_per_second": 0.5, "volume": 1.0, "muted": false,
+                    "wake_ups_per_second": 0.5, "lost_frames": 48, "volume": 1.0, "muted": false,
                 },
                 {
                     "name": "headset", "about": "without hardware", "drives": false,
                     "sample_rate_hz": 44_100, "channels": 1, "state": "parked",
                     "awake_reason": null,
-                    "wake_ups_per_second": 0.0, "volume": 0.5, "muted": true,
+                    "wake_ups_per_second": 0.0, "lost_frames": 0, "volume": 0.5, "muted": true,
                 },
             ])
         );

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use harness::{Program, Server, Sound, eventually};
+use harness::{Program, Server, Sound, eventually, wake_ups};
 
 use super::{awaited, driver, far, server_on, xruns_and_cycles};
 
@@ -200,18 +200,6 @@ fn a_card_on_which_nothing_plays_is_closed_and_opened_again() {
     assert!(!log.stderr.contains("not there"), "{}", log.stderr);
 }
 
-/// How often threads of this process have gone to sleep, and so how often they woke.
-fn wake_ups(process: u32) -> u64 {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
-    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
-    let counts = tasks.flatten().filter_map(status).flat_map(|status| {
-        let counts = status.lines().filter(|line| line.starts_with("voluntary_ctxt_switches:"));
-        let number = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
-        counts.filter_map(number).collect::<Vec<_>>()
-    });
-    counts.sum()
-}
-
 /// How many interrupts sound cards have raised.
 fn card_interrupts() -> u64 {
     let all = std::fs::read_to_string("/proc/interrupts").expect("interrupts");
@@ -347,6 +335,38 @@ fn a_player_that_came_beside_a_program_of_the_graph_goes_on_without_it() {
     assert_eq!(same, right.len() - begin, "a gap after {same} frames");
     let runs = left.split(|sample| *sample == 0.0).filter(|run| !run.is_empty());
     assert_eq!(runs.count(), 2, "once for each program");
+}
+
+/// How many frames the loopback card's buffer holds; `None`: it is closed.
+fn buffer_frames() -> Option<usize> {
+    let setup = std::fs::read_to_string("/proc/asound/card1/pcm0p/sub0/hw_params").expect("a card");
+    setup.lines().find_map(|line| line.strip_prefix("buffer_size: ")?.parse().ok())
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_player_that_came_beside_a_program_is_rendered_far_ahead_after_a_pause_in_its_music() {
+    const PAUSE: std::ops::Range<usize> = 6 * RATE..7 * RATE;
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let source = server.probe(&["source", "first"]);
+    server.consort(&["connect", "first:out", "system:playback_1"]).expect_success();
+    let recording = far::record(&server, 15);
+    let mut played = on_the_right(10 * RATE);
+    played.channels[1][PAUSE].fill(0.0);
+    let player = play(&server, &played);
+    server.await_cycles(200);
+    source.terminate();
+    await_device(&server, "deep");
+    let before = buffer_frames().expect("it is open");
+    awaited("the card is opened for streams", || buffer_frames().filter(|now| *now > 4 * before));
+    player.finish().expect_success();
+    let [_, right] = recording.finish();
+    let (begin, same) = heard(&played.channels[1], &right);
+    assert!(same >= PAUSE.end, "each frame before the pause is over: {same}");
+    let rest = &right[begin + PAUSE.end..];
+    let (late, same) = heard(&played.channels[1][PAUSE.end..], rest);
+    assert_eq!(same, played.channels[1].len() - PAUSE.end, "and each frame after it");
+    assert!(0 < late && late < RATE / 2, "while the card was opened: {late} frames");
 }
 
 #[test]

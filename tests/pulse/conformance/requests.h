@@ -41,7 +41,10 @@ static void volumes(void) {
     finish(pa_context_set_sink_mute_by_name(context, TESTED, 0, on_success, NULL));
     finish(pa_context_set_source_volume_by_name(context, TESTED ".monitor", &norm, on_success, NULL));
     finish(pa_context_set_source_mute_by_name(context, TESTED ".monitor", 0, on_success, NULL));
+    finish(pa_context_set_sink_input_mute(context, pa_stream_get_index(stream), 0, on_success, NULL));
     only_volumes = 0;
+    /* PulseAudio remembers what was changed a little later, and nothing of a stream that has ended by then. */
+    settle();
     close_stream(stream);
 }
 

@@ -9,6 +9,7 @@ use proto::request::{PortType, Reply, Request, RequestError};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
 };
+use rt::shm::StreamPage;
 use sys::memory::OwnRing;
 use sys::runtime_directory::ControlSockets;
 
@@ -149,7 +150,7 @@ impl StreamConnection {
     /// what it plays for another device. Where the stream is moved to a device of another rate, or
     /// with fewer channels, it plays on, and its [status](PlaybackStream::status) names that device
     /// as wanted: the program is to hold the stream, open another one there from the same moment
-    /// on, and drop this one. A [`DeviceWatch`](super::DeviceWatch) is readable then.
+    /// on, and drop this one. A [`ServerWatch`](super::ServerWatch) is readable then.
     ///
     /// # Errors
     /// Those of [`play`](Self::play).
@@ -322,6 +323,14 @@ pub(crate) fn set_volume(
         StreamReply::Volume(volume) => Ok(volume),
         _ => Err(Error::OTHER_REPLY),
     }
+}
+
+/// Returns the server's volume of a stream, as its server has published it last.
+pub(super) fn published_volume(page: &StreamPage) -> Volume {
+    page.state().map_or_else(Volume::default, |state| Volume {
+        gain: Gain::new(state.gain).unwrap_or_default(),
+        muted: state.muted,
+    })
 }
 
 /// Returns what the server says of a stream.

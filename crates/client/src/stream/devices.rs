@@ -26,6 +26,8 @@ pub struct StreamDevice {
     pub wake_ups: u64,
     /// How often lately.
     pub wake_up_rate: WakeUpRate,
+    /// Frames that streams were to play and that were not rendered in time.
+    pub lost_frames: u64,
     /// What it does now.
     pub state: DeviceState,
     /// The volume of all that leaves it.
@@ -42,6 +44,7 @@ pub(crate) fn device(requests: &Requests, name: Option<&str>) -> Result<StreamDe
             captures,
             wake_ups,
             wake_up_rate,
+            lost_frames,
             state,
             volume,
         } => Ok(StreamDevice {
@@ -51,6 +54,7 @@ pub(crate) fn device(requests: &Requests, name: Option<&str>) -> Result<StreamDe
             captures,
             wake_ups,
             wake_up_rate,
+            lost_frames,
             state,
             volume,
         }),

@@ -6,7 +6,7 @@ use proto::stream::{Gain, NewStream, StreamStatus, Volume};
 use rt::shm::RingShape;
 use rt::stream::{Gains, Wish};
 
-use super::connection::{set_volume, status};
+use super::connection::{published_volume, set_volume, status};
 use super::opening::{Grant, begin_playback};
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
@@ -233,6 +233,12 @@ impl PlaybackStream {
     /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn set_volume(&self, gain: Option<Gain>, muted: Option<bool>) -> Result<Volume, Error> {
         set_volume(&self.server.requests, self.number, gain, muted)
+    }
+
+    /// Returns the server's volume of it, also of one that has ended, or whose server has gone.
+    #[must_use]
+    pub fn volume(&self) -> Volume {
+        published_volume(self.writer.control().page())
     }
 
     /// Returns what the server says of it: the device that it is on and where it is

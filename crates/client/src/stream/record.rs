@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use proto::stream::{NewStream, StreamStatus};
+use proto::stream::{NewStream, StreamStatus, Volume};
 use rt::stream::Wish;
 
-use super::connection::status;
+use super::connection::{published_volume, status};
 use super::opening::begin_recording;
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
@@ -75,6 +75,12 @@ impl RecordStream {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Returns the server's volume of it, also of one that has ended, or whose server has gone.
+    #[must_use]
+    pub fn volume(&self) -> Volume {
+        published_volume(self.reader.control().page())
     }
 
     /// Returns what the server says of it: the device that it is on and where it is

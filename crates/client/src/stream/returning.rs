@@ -159,6 +159,7 @@ mod tests {
             captures: true,
             wake_ups: 0,
             wake_up_rate: WakeUpRate::default(),
+            lost_frames: 0,
             state: DeviceState::Parked,
             volume: DeviceVolume::default(),
         };

@@ -30,14 +30,14 @@ impl StreamWriter {
 
     /// Returns a ring of another shape with the frames from `from` on, also those that are not
     /// published yet, as far as they have room.
-    pub(super) fn copy_ring(&mut self, from: u64, shape: RingShape) -> Result<OwnRing, Error> {
+    pub(super) fn copy_ring(&self, from: u64, shape: RingShape) -> Result<OwnRing, Error> {
         let mut copy = OwnRing::create(shape)?;
         let capacity = shape.capacity_frames().min(self.ring.shape().capacity_frames());
         let frames = capacity as usize;
         let mut samples = Vec::with_capacity(frames);
         for channel in 0..shape.channels() {
             samples.clear();
-            for piece in self.ring.samples_mut(channel, from, frames).into_iter().flatten() {
+            for piece in self.samples(channel, from, frames) {
                 samples.extend_from_slice(piece);
             }
             let mut rest = &samples[..];
@@ -87,6 +87,14 @@ impl StreamWriter {
     fn end(&self) -> u64 {
         let lowest = self.control.page().lowest();
         lowest.saturating_add(self.ring.shape().capacity_frames().into())
+    }
+
+    /// Returns what was written to a channel, `frames` frames from `position` on, in two pieces.
+    /// The last ones are there, as many as the ring [holds](RingShape::capacity_frames): older ones
+    /// are written over.
+    #[must_use]
+    pub fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
+        self.ring.samples(channel, position, frames).unwrap_or_default()
     }
 
     /// Writes frames at the end and publishes them; returns how many had room.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 use cli::output;
 
@@ -15,16 +15,28 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, mut definition: clap::Command) -> anyhow::Result<ExitCode> {
-        output::print(&script(self.shell, &mut definition))?;
+    pub(crate) fn run(self, definition: &Command) -> anyhow::Result<ExitCode> {
+        output::print(&script(self.shell, definition))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn script(shell: Shell, definition: &mut clap::Command) -> String {
+fn script(shell: Shell, definition: &Command) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, definition, "consort", &mut script);
+    clap_complete::generate(shell, &mut shown(definition), "consort", &mut script);
     String::from_utf8_lossy(&script).into_owned()
+}
+
+/// A command without what users do not see, which scripts would complete as well.
+fn shown(command: &Command) -> Command {
+    // A definition keeps names that live as long as the program, which ends soon.
+    let name: &'static str = command.get_name().to_owned().leak();
+    let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(shown);
+    let about = command.get_about().cloned().unwrap_or_default();
+    let version = command.get_version().map(|version| &*version.to_owned().leak());
+    let shown = Command::new(name).about(about).args(arguments).subcommands(commands);
+    version.into_iter().fold(shown, Command::version)
 }
 
 #[cfg(test)]
@@ -32,11 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shell_completes_the_commands_and_their_options() {
+    fn every_shell_completes_the_commands_and_options_that_users_see() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let script = script(shell, &mut crate::command());
-            for word in ["disconnect", "quantum", "completions"] {
+            let script = script(shell, &crate::command());
+            for word in ["disconnect", "quantum", "completions", "add-device"] {
                 assert!(script.contains(word), "{shell}: {word}");
+            }
+            for word in ["realtime-kit", "as-part"] {
+                assert!(!script.contains(word), "{shell}: {word}");
             }
         }
     }

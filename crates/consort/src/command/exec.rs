@@ -46,21 +46,29 @@ impl Execute {
                 self.not_started(error)
             }
             Err(client::Error::NoServer { .. }) => {
-                let mut temporary = TemporaryServer::start(server, &[])?;
-                // Blocked before the program starts: from then on a signal is meant for it.
-                let signals = TerminationSignals::block().context("cannot block signals")?;
-                signals.unblock_in(&mut command);
-                match command.spawn() {
-                    Ok(program) => {
-                        let status = supervision::wait(program, &signals)
-                            .context("cannot wait for the program")?;
-                        temporary.end()?;
-                        Ok(end_like(status))
-                    }
-                    Err(error) => self.not_started(error),
-                }
+                self.run_beside(TemporaryServer::start(server, &[])?, command)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Runs the program, and ends the server after it.
+    fn run_beside(
+        &self,
+        mut server: TemporaryServer,
+        mut command: Command,
+    ) -> anyhow::Result<ExitCode> {
+        // Blocked before the program starts: from then on a signal is meant for it.
+        let signals = TerminationSignals::block().context("cannot block signals")?;
+        signals.unblock_in(&mut command);
+        match command.spawn() {
+            Ok(program) => {
+                let status =
+                    supervision::wait(program, &signals).context("cannot wait for the program")?;
+                server.end()?;
+                Ok(end_like(status))
+            }
+            Err(error) => self.not_started(error),
         }
     }
 

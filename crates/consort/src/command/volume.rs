@@ -12,7 +12,6 @@ use client::Observer;
 use client::stream::{DeviceVolume, FurtherDevice, StreamDevice, StreamStatus, Volume};
 
 use self::level::Change;
-pub(crate) use self::level::{as_text, of_device_as_text};
 use self::target::Target;
 
 /// Show or set how loud a stream, the device or the sound card plays
@@ -58,7 +57,7 @@ pub(crate) struct SetVolume {
   consort mute 3
   consort mute device")]
 pub(crate) struct Mute {
-    /// Number of a stream, name of a program or how it begins, or 'device'
+    /// Number of a stream, name of a program or how it begins, 'device', or 'device:NAME'
     stream: String,
 }
 
@@ -68,7 +67,7 @@ pub(crate) struct Mute {
   consort unmute firefox
   consort unmute device")]
 pub(crate) struct Unmute {
-    /// Number of a stream, name of a program or how it begins, or 'device'
+    /// Number of a stream, name of a program or how it begins, 'device', or 'device:NAME'
     stream: String,
 }
 
@@ -78,7 +77,7 @@ impl SetVolume {
         let text = match (stream, value) {
             (Some(name), Some(_)) if card.is_some() => {
                 return Err(UsageError(format!(
-                    "'{name}' is no volume: --card takes 65%, +5%, -5%, -12dB, mute or unmute"
+                    "'{name}' is not a volume: --card takes 65%, +5%, -5%, -12dB, mute or unmute"
                 ))
                 .into());
             }
@@ -186,15 +185,15 @@ fn everything(server: &str) -> anyhow::Result<String> {
 
 fn about_stream(volume: Volume, stream: &StreamStatus) -> String {
     let StreamStatus { stream, program, name, .. } = stream;
-    format!("{stream}: {program}: {name}: {}\n", as_text(volume))
+    format!("{stream}: {program}: {name}: {volume}\n")
 }
 
 fn about_driver(volume: DeviceVolume, device: &StreamDevice) -> String {
-    format!("device: {}\n", of_device_as_text(volume, device.channels))
+    format!("device: {}\n", volume.as_text(device.channels))
 }
 
 fn about_further(volume: DeviceVolume, device: &FurtherDevice) -> String {
-    format!("device:{}: {}\n", device.name, of_device_as_text(volume, device.channels))
+    format!("device:{}: {}\n", device.name, volume.as_text(device.channels))
 }
 
 #[cfg(test)]

@@ -80,6 +80,20 @@ impl PlaybackConverter {
         self.pipeline.start_at(position)
     }
 
+    /// Returns whether the stream's samples are the program's own, decoded: at the same rate, with
+    /// the same channels. [Encoded](Encoder), they are its bytes again, but for codes of the same
+    /// sound.
+    #[must_use]
+    pub fn only_decodes(&self) -> bool {
+        self.pipeline.changes_nothing()
+    }
+
+    /// Returns the beginning of an incomplete frame, whose rest has not been pushed.
+    #[must_use]
+    pub fn partial(&self) -> &[u8] {
+        self.decoder.partial()
+    }
+
     /// Returns the position of the stream's frame that is passed on next.
     #[must_use]
     pub fn position(&self) -> u64 {
@@ -116,7 +130,7 @@ impl PlaybackConverter {
     /// Returns the bytes that complete `frames` frames.
     fn bytes(&self, frames: u64) -> u64 {
         let bytes = frames.saturating_mul(self.decoder.frame_bytes() as u64);
-        bytes.saturating_sub(self.decoder.partial_bytes() as u64)
+        bytes.saturating_sub(self.decoder.partial().len() as u64)
     }
 }
 

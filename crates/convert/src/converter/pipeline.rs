@@ -68,6 +68,11 @@ impl Pipeline {
         })
     }
 
+    /// Returns whether what comes out is what went in.
+    pub(super) fn changes_nothing(&self) -> bool {
+        self.mixer.is_none() && matches!(self.rate, Rate::Same(_))
+    }
+
     /// Converts frames.
     pub(super) fn push(&mut self, planes: &[&[f32]], emit: Emit<'_>) {
         let Self { mixer, is_mixed_first, rate } = self;

@@ -58,8 +58,8 @@ impl Decoder {
 
     /// Returns the bytes of an incomplete frame that wait for the rest of it.
     #[must_use]
-    pub fn partial_bytes(&self) -> usize {
-        self.partial_bytes
+    pub fn partial(&self) -> &[u8] {
+        &self.partial[..self.partial_bytes]
     }
 
     /// Decodes bytes, and passes on the frames that are complete, in pieces of at most

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use client::Observer;
-use client::stream::DeviceWatch;
+use client::stream::{ServerWatch, Watched};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
@@ -22,7 +22,7 @@ const NODES: u64 = 2;
 /// The process that adds them.
 pub(super) struct EveryCard {
     server: Observer,
-    watch: DeviceWatch,
+    watch: ServerWatch,
     /// The cards that were added (`true`), or could not be.
     tried: BTreeMap<String, bool>,
 }
@@ -30,7 +30,7 @@ pub(super) struct EveryCard {
 impl EveryCard {
     /// Connects to a server.
     pub(super) fn open(server: &str) -> anyhow::Result<Self> {
-        let watch = DeviceWatch::open(Some(server))?;
+        let watch = ServerWatch::open(Some(server), Watched::Devices)?;
         Ok(Self { server: Observer::open(Some(server))?, watch, tried: BTreeMap::new() })
     }
 
@@ -75,7 +75,7 @@ impl EveryCard {
             let options = Options { name: Some(id.clone()), ..Options::card_for_streams(&device) };
             let added = of_server::add(&self.server, &options);
             if let Err(error) = &added {
-                eprintln!("consort: the card '{id}' is no device for streams: {error:#}");
+                eprintln!("consort: the card '{id}' is not a device for streams: {error:#}");
             }
             self.tried.insert(id, added.is_ok());
         }

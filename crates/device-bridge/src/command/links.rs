@@ -138,7 +138,7 @@ impl Kind {
             );
             Ok(())
         };
-        refuse(options.has_hardware_options(), "what only a card has")?;
+        refuse(options.has_hardware_options(), "an option of sound cards")?;
         refuse(from.is_some() && !matches!(self, Self::Loopback | Self::PipeSink), "--from")?;
         refuse(options.rate.is_some() && from.is_some(), "--rate")?;
         refuse(from_positions.is_some() && self != Self::Loopback, "--from-positions")?;
@@ -236,27 +236,33 @@ pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow
             let links = arguments.processing.apply(arguments.links(kind, from))?;
             return Links::start(session, None, links, open);
         }
-        Kind::PipeSink | Kind::PipeSource => {
-            let format = pipe_format(options, open)?;
-            let file = arguments.file.as_deref().unwrap_or_else(|| Path::new(""));
-            let latency_ms = arguments.latency.unwrap_or(DEFAULT_LATENCY_MS);
-            return match arguments.to.first() {
-                Some(to) => pipes::start_source(session, to, format, latency_ms, file, open),
-                None => {
-                    let device = match &arguments.from {
-                        None => Ok(new(format.channels, Some(format.rate_hz))?),
-                        Some(LinkSource { device, captures: false }) => Err(device.clone()),
-                        Some(source) => bail!("'{source}' cannot be written to a FIFO"),
-                    };
-                    pipes::start_sink(session, device, format, file, open)
-                }
-            };
-        }
+        Kind::PipeSink | Kind::PipeSource => return start_pipe(session, options, open),
         Kind::Remap => new(chosen, None)?,
         Kind::Combined => new(options.playback.unwrap_or(DEFAULT_CHANNELS), options.rate)?,
     };
     let from = LinkSource { device: device.name().to_owned(), captures: false };
     Links::start(session, Some(device), arguments.links(kind, &from), open)
+}
+
+/// Starts a FIFO: one with a device to play to (`--to`) is read, any other is written.
+fn start_pipe(session: Session, options: &Options, open: &OpenOptions) -> anyhow::Result<Links> {
+    let arguments = &options.link;
+    let format = pipe_format(options, open)?;
+    let file = arguments.file.as_deref().unwrap_or_else(|| Path::new(""));
+    if let Some(to) = arguments.to.first() {
+        let latency_ms = arguments.latency.unwrap_or(DEFAULT_LATENCY_MS);
+        return pipes::start_source(session, to, format, latency_ms, file, open);
+    }
+    let device = match &arguments.from {
+        None => {
+            let rate_hz = Some(format.rate_hz);
+            let device = new_device(session.name(), format.channels, rate_hz, &[], open)?;
+            Ok(OwnDevice::add(open, device)?)
+        }
+        Some(LinkSource { device, captures: false }) => Err(device.clone()),
+        Some(source) => bail!("'{source}' cannot be written to a FIFO"),
+    };
+    pipes::start_sink(session, device, format, file, open)
 }
 
 /// The device that is heard elsewhere: it has the rate of the first that it is heard on, so that
@@ -413,7 +419,10 @@ mod tests {
         for (words, expected) in [
             (&["loopback", "--to", "a", "--rate", "44100"][..], "--rate is not for a loopback"),
             (&["remap", "--to", "a", "--from", "b", "--map", "1"], "--from is not for a remap"),
-            (&["combined", "--to", "a", "--periods", "2", "--margin", "64"], "only a card has"),
+            (
+                &["combined", "--to", "a", "--periods", "2", "--margin", "64"],
+                "an option of sound cards is not",
+            ),
             (&["pipe-sink", "--file", "f", "--latency", "50"], "--latency is not for a pipe-sink"),
         ] {
             let reason = refused(words);

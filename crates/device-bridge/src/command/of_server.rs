@@ -25,7 +25,7 @@ fn null(options: &Options) -> anyhow::Result<NewDevice> {
     let Options { name, playback, rate, link, .. } = options;
     ensure!(
         !options.has_hardware_options() && *link == LinkArguments::default(),
-        "a null device takes --name, --playback and --rate alone: it has no hardware"
+        "a null device takes only --name, --playback and --rate: it has no hardware"
     );
     Ok(NewDevice {
         name: name.as_deref().unwrap_or(DEFAULT_NAME).into(),

@@ -65,10 +65,10 @@ pub struct ProcessingArguments {
     /// What is left of the echo is made quieter
     #[arg(long, hide = true, requires = "echo_of")]
     pub echo_suppress: bool,
-    /// By how many dB
+    /// How much quieter, dB
     #[arg(long, hide = true, value_parser = clap::value_parser!(i32).range(SUPPRESSION_DB))]
     pub echo_suppress_db: Option<i32>,
-    /// By how many while somebody speaks
+    /// How much quieter while somebody speaks, dB
     #[arg(long, hide = true, value_parser = clap::value_parser!(i32).range(SUPPRESSION_DB))]
     pub echo_suppress_active_db: Option<i32>,
 }

@@ -91,7 +91,7 @@ impl RtpArguments {
 pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow::Result<Links> {
     let (tunnel, rtp) = (&options.tunnel, &options.rtp);
     let name = kind.name();
-    ensure!(!options.has_hardware_options(), "what only a card has is not for a {name}");
+    ensure!(!options.has_hardware_options(), "an option of sound cards is not for a {name}");
     let front_end = tunnel.peer.clone().with_context(|| format!("a {name} needs --peer"))?;
     let group = rtp.group.with_context(|| format!("a {name} needs --group"))?;
     let session = || Session::open(options.name.as_deref().unwrap_or(name), open);

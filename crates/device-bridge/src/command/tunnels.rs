@@ -115,7 +115,7 @@ impl TunnelArguments {
 pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow::Result<Links> {
     let (link, tunnel) = (&options.link, &options.tunnel);
     let name = kind.name();
-    ensure!(!options.has_hardware_options(), "what only a card has is not for a {name}");
+    ensure!(!options.has_hardware_options(), "an option of sound cards is not for a {name}");
     let peer = tunnel.peer.clone().with_context(|| format!("a {name} needs --peer"))?;
     let map = tunnel.positions.with_context(|| format!("a {name} needs --positions"))?;
     let format = link.format.unwrap_or(DEFAULT_FORMAT);

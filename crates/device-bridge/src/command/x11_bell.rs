@@ -8,7 +8,7 @@ use super::serve::Options;
 use crate::links::Links;
 use crate::x11_bell::{self, BellOptions};
 
-/// By which it is started.
+/// Name of the command that starts it.
 pub(super) const NAME: &str = "x11-bell";
 
 /// Starts it. The display is that of `$DISPLAY`.
@@ -16,7 +16,7 @@ pub(super) const NAME: &str = "x11-bell";
 /// # Errors
 /// Options are missing; those of what is started.
 pub(super) fn start(options: &Options, open: &OpenOptions) -> anyhow::Result<Links> {
-    ensure!(!options.has_hardware_options(), "what only a card has is not for an {NAME}");
+    ensure!(!options.has_hardware_options(), "an option of sound cards is not for an {NAME}");
     let tunnel = &options.tunnel;
     let front_end = tunnel.peer.clone().with_context(|| format!("an {NAME} needs --peer"))?;
     let sample = tunnel.sample.clone().with_context(|| format!("an {NAME} needs --sample"))?;

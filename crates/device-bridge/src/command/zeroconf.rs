@@ -11,9 +11,9 @@ use crate::zeroconf::{self, DiscoverOptions, PublishOptions};
 /// Which of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Devices here are published.
+    /// Publishes the devices of this machine.
     Publish,
-    /// Those of others are found.
+    /// Finds the devices of other machines.
     Discover,
 }
 
@@ -37,7 +37,7 @@ impl Kind {
 /// Options are missing; those of what is started.
 pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow::Result<Links> {
     let name = kind.name();
-    ensure!(!options.has_hardware_options(), "what only a card has is not for a {name}");
+    ensure!(!options.has_hardware_options(), "an option of sound cards is not for a {name}");
     let front_end = options.tunnel.peer.clone();
     let front_end = front_end.with_context(|| format!("a {name} needs --peer"))?;
     let session = Session::open(options.name.as_deref().unwrap_or(name), open)?;

@@ -74,6 +74,7 @@ mod tests {
             depth_frames: 1,
             missed_frames: 0,
             volume: client::stream::Volume::default(),
+            volume_sources: Default::default(),
         }
     }
 

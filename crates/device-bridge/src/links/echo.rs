@@ -24,7 +24,7 @@ pub struct EchoOptions {
     pub heard_later_ms: u32,
     /// How it is removed.
     pub method: Method,
-    /// Of how many ms at once.
+    /// How much sound is processed at once, ms.
     pub frame_ms: u32,
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Those of links that have nothing beside them.
+    /// Creates the parts of links that have neither a device nor a FIFO of their own.
     pub(crate) fn new(session: Session, description: String, latency_ms: Option<u32>) -> Self {
         let (_device, _fifo, _ending) = (None, None, None);
         Self { session, description, latency_ms, _device, _fifo, _ending }

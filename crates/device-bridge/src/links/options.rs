@@ -54,11 +54,11 @@ pub enum Processing {
 /// one, and elsewhere as PulseAudio mixes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkMix {
-    /// Those of the source.
+    /// Channels of the source.
     pub from: ChannelMap,
-    /// Those in between, if there are other ones.
+    /// Channels that sound is mixed to in between, if there are other ones.
     pub via: Option<ChannelMap>,
-    /// Those of the device that plays.
+    /// Channels of the device that plays.
     pub to: ChannelMap,
     /// What becomes of positions that only one of them has.
     pub mixing: Mixing,

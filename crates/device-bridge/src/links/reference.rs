@@ -8,8 +8,8 @@ use super::frames::Frames;
 use super::mix::Mix;
 use super::options::LinkMix;
 
-/// By how much what was played comes before its echo, beside what sound needs to the microphone:
-/// more than the times of two devices are wrong by, ns.
+/// How far the reference leads its echo, ns, besides the time that sound takes to the microphone.
+/// Greater than the error of the times that two devices publish.
 pub(super) const EARLIER_NS: u64 = 5_000_000;
 /// How much of it is kept, seconds.
 const KEPT_S: u32 = 1;
@@ -32,9 +32,9 @@ pub(super) struct Reference {
     alignment: Alignment,
     mix: Mix,
     channels: usize,
-    /// By position of the stream that was recorded.
+    /// What was played, by the position in the recorded stream.
     played: Frames,
-    /// By position of the sink.
+    /// What was played, by the position in the sink.
     aligned: Frames,
     most_played: usize,
     most_aligned: usize,

@@ -87,7 +87,7 @@ mod tests {
             (b"\x21\0\0\0\x0a\0\0\x01v=0\n", "it is compressed"),
             (b"\x30\0\0\0\x0a\0\0\x01v=0\n", "its address is cut off"),
             (b"\x20\xff\0\0\x0a\0\0\x01v=0\n", "its proof is cut off"),
-            (b"\x20\0\0\0\x0a\0\0\x01v=0\xff", "it is no text"),
+            (b"\x20\0\0\0\x0a\0\0\x01v=0\xff", "it is not text"),
             (b"\x20\0\0\0\x0a\0\0\x01text/plain\0v=0\n", "it describes something else"),
         ] {
             assert_eq!(Announcement::read(bytes), None, "{why}");

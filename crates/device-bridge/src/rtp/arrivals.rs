@@ -13,8 +13,8 @@ use crate::tunnels::{Answer, FarClock, timing_at};
 /// Time within which one packet counts; before the first, nothing is known, ns.
 const FIRST_NS: u64 = 20_000_000;
 const WINDOW_NS: u64 = 500_000_000;
-/// By how much a clock runs faster or slower than it is known to, relative, while it is wrong: a
-/// third of a hundredth of a semitone, which nobody hears.
+/// How much faster or slower a clock is run to correct it, relative to its measured rate: a third
+/// of a hundredth of a semitone, which is inaudible.
 const CORRECTION: f64 = 200e-6;
 /// The time that a correction would take if it stayed as it began, s: small ones are slower still.
 const CORRECTED_IN_S: f64 = 4.0;
@@ -60,7 +60,7 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct ArrivalClock {
     rate_hz: f64,
-    /// As it is known, by the truest arrivals.
+    /// The sender's clock, as measured by the earliest arrivals.
     clock: FarClock,
     pace: Option<Pace>,
     /// The truest arrival of the time that ends then.
@@ -141,7 +141,8 @@ mod tests {
         })
     }
 
-    /// By how many frames the clock moves after a while, and by how much its rate is wrong.
+    /// Returns how many frames the clock still moves after it has settled, and the error of its
+    /// rate.
     fn movement(drift: f64, network: (u64, u64)) -> (f64, f64) {
         let mut clock = ArrivalClock::new(RATE_HZ);
         let frame_ns = 1e9 / (f64::from(RATE_HZ) * (1.0 + drift));
@@ -171,8 +172,8 @@ mod tests {
         }
     }
 
-    /// By how much a link runs faster or slower than the sender at most, relative, while it learns
-    /// the clock and later.
+    /// Returns the greatest difference between the rates of a link and the sender, relative, while
+    /// the link learns the clock and afterwards.
     fn detuning(drift: f64, network: (u64, u64)) -> f64 {
         let (mut clock, mut steering) = (ArrivalClock::new(RATE_HZ), Steering::new(RATE_HZ.into()));
         let frame_ns = 1e9 / (f64::from(RATE_HZ) * (1.0 + drift));

@@ -75,7 +75,7 @@ fn read_payload_type(word: &str) -> Option<u8> {
 #[derive(Debug, Default)]
 struct Reading {
     name: String,
-    /// Of the whole, and of the part that is being read.
+    /// The session's address, and that of the part that is being read.
     address: Option<IpAddr>,
     own_address: Option<IpAddr>,
     /// The port of this part, if it is about sound, and its payload types.

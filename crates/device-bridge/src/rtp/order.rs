@@ -12,7 +12,7 @@ const MOST_WAITING: usize = 4;
 pub(super) enum Piece<'a> {
     /// Samples, in whole frames.
     Samples(&'a [u8]),
-    /// As many frames are lost.
+    /// This many frames are lost.
     Lost(u64),
     /// What follows has nothing to do with what came before: the sender began again.
     Jump,
@@ -27,7 +27,7 @@ pub(super) struct Order {
     sender: Option<u32>,
     /// The timestamp of what comes next.
     next: u32,
-    /// By how many frames after that each begins.
+    /// Packets that came too early, by the number of frames from `next` to their first.
     waiting: BTreeMap<u32, Vec<u8>>,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Packet<'a> {
     pub(super) begins: bool,
     pub(super) payload_type: u8,
     pub(super) sequence: u16,
-    /// Of its first frame; counts frames.
+    /// Timestamp of its first frame, in frames.
     pub(super) timestamp: u32,
     /// The number that its sender has chosen for itself.
     pub(super) sender: u32,

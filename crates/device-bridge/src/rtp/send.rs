@@ -40,7 +40,7 @@ pub(crate) struct SendOptions {
     /// Where the front end listens, in PulseAudio's words.
     pub(crate) front_end: String,
     pub(crate) source: Option<String>,
-    /// Of this machine; `None`: that of the route.
+    /// Source address on this machine; `None`: that of the route.
     pub(crate) from: Option<IpAddr>,
     pub(crate) to: IpAddr,
     /// `None`: one that is likely to be free.
@@ -51,7 +51,7 @@ pub(crate) struct SendOptions {
     pub(crate) hops: u8,
     /// It is heard on this machine, too.
     pub(crate) loops: bool,
-    /// Of the session; `None`: the host's.
+    /// Name of the session; `None`: the host's.
     pub(crate) name: Option<String>,
     pub(crate) format: RemoteFormat,
 }

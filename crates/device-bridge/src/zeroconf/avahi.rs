@@ -75,7 +75,7 @@ impl Avahi {
         events: SyncSender<E>,
     ) -> anyhow::Result<Self> {
         let (bus, owner) = zbus::block_on(connect()).context("cannot reach the system bus")?;
-        ensure!(owner.is_some(), "nobody publishes services: install and start avahi-daemon");
+        ensure!(owner.is_some(), "no program publishes services: install and start avahi-daemon");
         let stream = MessageStream::from(&bus);
         let listen = move || zbus::block_on(listen(stream, owner, &events));
         thread::Builder::new().name("consort-avahi".into()).spawn(listen)?;

@@ -24,7 +24,7 @@ const MOST_SERVICES: usize = 64;
 pub(crate) struct DiscoverOptions {
     /// Where the front end listens, in PulseAudio's words.
     pub(crate) front_end: String,
-    /// Of the tunnels, ms; `None`: as they like.
+    /// Latency of the tunnels, ms; `None`: their default.
     pub(crate) latency_ms: Option<u32>,
 }
 

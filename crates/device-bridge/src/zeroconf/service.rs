@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use convert::{ChannelMap, SampleFormat};
 use pulse::{RemoteDevice, RemoteDeviceKind, RemoteServer};
 
-/// Of sinks, sources, and servers.
+/// Service types of sinks, sources and servers.
 pub(super) const SINKS: &str = "_pulse-sink._tcp";
 const SOURCES: &str = "_pulse-source._tcp";
 const SERVERS: &str = "_pulse-server._tcp";
-/// Of sources that are no monitors.
+/// Service type of sources that are not monitors.
 pub(super) const OWN_SOURCES: &str = "_non-monitor._sub._pulse-source._tcp";
 /// The longest name of a service, and of one record about it, bytes.
 const MAX_NAME_BYTES: usize = 63;

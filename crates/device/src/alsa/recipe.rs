@@ -90,10 +90,16 @@ impl Recipe {
 
     /// Opens the devices for the first time, and fixes the recipe to them.
     pub(super) fn open_first(&mut self, quantum: u32) -> Result<Device, String> {
+        let mut names: Vec<String> = self.names().map(|name| format!("'{name}'")).collect();
+        names.dedup();
         let playback = open_or_leave(&mut self.playback, Direction::Playback)?;
         let capture = open_or_leave(&mut self.capture, Direction::Capture)?;
         if playback.is_none() && capture.is_none() {
-            return Err("the device neither plays nor records".into());
+            return Err(format!(
+                "{} neither plays nor records: `consort device list` shows this machine's cards, \
+                 and `aplay -L` and `arecord -L` all of ALSA's devices",
+                names.join(" with ")
+            ));
         }
         let device = self.configure(capture, playback, quantum, Need::Cycles)?;
         let sides = [(&mut self.capture, &device.capture), (&mut self.playback, &device.playback)];

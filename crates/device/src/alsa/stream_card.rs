@@ -122,6 +122,14 @@ impl Card for AlsaDriver {
         }
     }
 
+    fn is_makeshift(&self) -> bool {
+        !self.runs_cycles && self.device.as_ref().is_some_and(|device| device.is_interim)
+    }
+
+    fn reopen(&mut self) {
+        self.stop();
+    }
+
     fn leave(&mut self) {
         if !self.runs_cycles {
             self.stop();

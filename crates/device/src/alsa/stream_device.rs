@@ -136,7 +136,9 @@ impl Device {
             return Err(Fault::Gone);
         };
         if !streams.runs() {
-            return Ok(());
+            // Prepared before the machine slept, it would not take what is written.
+            let has_slept = playback.check_runs() == Err(Fault::Suspended);
+            return if has_slept { playback.prepare() } else { Ok(()) };
         }
         let position = playback.position(true)?;
         streams.note(queued_frames(playback, position), position.at_ns);
@@ -151,6 +153,8 @@ impl Device {
         };
         match fault {
             Fault::Xrun => streams.run_out(),
+            // What it played since its position was last asked for was heard.
+            Fault::Suspended => streams.lose_from(playback.triggered_ns(), sys::clock::now_ns()),
             _ => streams.lose(),
         }
         self.starts_with_next = true;

@@ -107,6 +107,16 @@ impl StreamQueue {
         self.since = None;
     }
 
+    /// The hardware has stopped at `stopped_ns`, as far as that is known and between its last
+    /// position and `now_ns`, and what it has not read is lost.
+    pub(super) fn lose_from(&mut self, stopped_ns: Option<u64>, now_ns: u64) {
+        let stopped_ns = stopped_ns.filter(|stopped_ns| (self.at_ns..=now_ns).contains(stopped_ns));
+        let ran_ns = stopped_ns.map_or(0, |stopped_ns| stopped_ns - self.at_ns);
+        let read = ran_ns.saturating_mul(1000) / self.frame_ps().max(1);
+        self.played = self.written.min(self.played.saturating_add(read));
+        self.lose();
+    }
+
     /// Takes over hardware that runs, with frames that were played before there were streams.
     pub(super) fn take_over(&mut self, left: u32, at_ns: u64) {
         self.written = self.played + u64::from(left);
@@ -223,6 +233,22 @@ mod tests {
         queue.add(100);
         queue.run_out();
         assert_eq!((queue.played(), queue.written()), (9100, 9100));
+    }
+
+    #[test]
+    fn what_was_heard_before_the_machine_slept_is_not_played_again() {
+        let slept = |stopped_ns, now_ns| {
+            let mut queue = running();
+            queue.note(40_000, 170 * MS);
+            queue.lose_from(stopped_ns, now_ns);
+            (queue.played(), queue.written(), queue.runs())
+        };
+        assert_eq!(slept(Some(270 * MS), 900 * MS), (9000 + 4800, 9000 + 4800, false));
+        assert_eq!(slept(Some(9000 * MS), 9000 * MS), (49_000, 49_000, false), "all was heard");
+        // Not known, or a time of another clock.
+        for stopped_ns in [None, Some(169 * MS), Some(901 * MS)] {
+            assert_eq!(slept(stopped_ns, 900 * MS), (9000, 9000, false), "{stopped_ns:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Judges what other sound servers have: processes, sockets, names on the session bus.
 
-use super::{Finding, Verdict, good};
+use super::{Finding, Verdict, flatpak, good};
 use crate::bus::{CARD, JACK, PULSEAUDIO};
 use crate::{BusName, Facts, OtherServer, PipeWireFacts, PulseSocket};
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![others(facts), pulse(facts)];
-    found.extend(flatpak(facts));
+    found.extend(flatpak::finding(facts));
     found.extend(facts.pipewire.as_ref().map(|found| pipewire(facts, found)));
     found.extend(facts.bus.iter().map(|name| bus_name(facts, name)));
     found
@@ -50,7 +50,7 @@ fn pipewire(facts: &Facts, found: &PipeWireFacts) -> Finding {
             good(subject, format!("offers sound of its own (process {process}): {names}"))
                 .but(Verdict::Note, advice)
         }
-        None => good(subject, format!("runs, and does not say what it has (process {process})"))
+        None => good(subject, format!("runs, but does not report its devices (process {process})"))
             .but(Verdict::Note, "sudo apt install pipewire-bin, and ask again"),
     }
 }
@@ -72,30 +72,6 @@ fn bus_name(facts: &Facts, found: &BusName) -> Finding {
         _ => end,
     };
     text.but(Verdict::Note, advice)
-}
-
-/// Programs in a Flatpak get the socket that is there when they start, and none of the network.
-fn flatpak(facts: &Facts) -> Option<Finding> {
-    let subject = "flatpak";
-    let named = facts.pulse_server.as_deref();
-    let path = named.filter(|named| named.starts_with('/') || named.starts_with("unix:"));
-    let found = match (path, &facts.pulse) {
-        (Some(path), _) => good(subject, format!("programs in Flatpaks play to {path}"))
-            .but(Verdict::Note, "unset PULSE_SERVER, to have them here"),
-        (None, PulseSocket::Nobody) => good(subject, "programs in Flatpaks find no server").but(
-            Verdict::Note,
-            "see 'pulse', and start them again: they see only what was there when they started",
-        ),
-        (None, PulseSocket::Ours(_)) => good(subject, "programs in Flatpaks play here"),
-        (None, PulseSocket::Unit(Some(unit))) if unit == PULSE_UNIT => {
-            good(subject, "programs in Flatpaks play here")
-        }
-        (None, PulseSocket::Unit(_) | PulseSocket::Other(_)) => {
-            good(subject, "programs in Flatpaks play to another server")
-                .but(Verdict::Note, "see 'pulse', and start them again")
-        }
-    };
-    facts.has_flatpak.then_some(found)
 }
 
 fn others(facts: &Facts) -> Finding {
@@ -128,14 +104,16 @@ fn unit(program: &str) -> Option<&'static str> {
 }
 
 /// What systemd starts for programs of PulseAudio, if it is consort.
-const PULSE_UNIT: &str = "consort-pulse.service";
+pub(super) const PULSE_UNIT: &str = "consort-pulse.service";
 
 fn pulse(facts: &Facts) -> Finding {
     let subject = "pulse";
     let begin = "systemctl --user enable --now consort-pulse.socket, or: consort run --pulse";
     if let Some(named) = &facts.pulse_server {
-        let found = format!("PULSE_SERVER sends programs of PulseAudio to {named}");
-        return good(subject, found).but(Verdict::Note, "unset PULSE_SERVER, to have them here");
+        let file = named.file.as_deref().map(|file| file.display().to_string());
+        let by = file.as_deref().unwrap_or("PULSE_SERVER");
+        let found = format!("{by} sends programs of PulseAudio to {}", named.address);
+        return good(subject, found).but(Verdict::Note, named.forget());
     }
     match &facts.pulse {
         PulseSocket::Ours(process) => {

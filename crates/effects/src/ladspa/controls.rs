@@ -56,7 +56,7 @@ pub(crate) fn values(
         }
         let number: f32 =
             text.parse().ok().filter(|number: &f32| number.is_finite()).with_context(|| {
-                format!("'{text}' is no number: it is the value for '{name}' in control")
+                format!("'{text}' is not a number: it is the value for '{name}' in control")
             })?;
         let (lower, upper) = (bounds.lower, bounds.upper);
         ensure!(
@@ -176,8 +176,8 @@ mod tests {
             (Some("1,2,3"), "control has 3 values"),
             (Some("-1,2"), "-1 is out of bounds: 'Gain' takes 0 to anything"),
             (Some("1,24001"), "'Cut' takes anything to 24000"),
-            (Some("1,loud"), "'loud' is no number"),
-            (Some("nan,1"), "'nan' is no number"),
+            (Some("1,loud"), "'loud' is not a number"),
+            (Some("nan,1"), "'nan' is not a number"),
         ] {
             let refused = of(text, &ports).expect_err(reason);
             assert!(refused.contains(reason), "{refused}");

@@ -52,7 +52,7 @@ fn find_in(directories: &[PathBuf], name: &str) -> anyhow::Result<PathBuf> {
     }
     ensure!(
         !name.is_empty() && !name.contains('/'),
-        "'{name}' is no name of a plug-in: give one without a directory, or a whole path"
+        "'{name}' is not the name of a plug-in: give one without a directory, or a whole path"
     );
     let places = directories.iter().filter(|directory| directory.is_absolute());
     places.map(|directory| directory.join(name)).find_map(file).with_context(|| {
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(found(whole.to_str().expect("text")), Ok(second.join("one.so")));
         for (name, reason) in [
             ("three", "there is no plug-in 'three' in "),
-            ("../a/one", "is no name of a plug-in"),
-            ("", "is no name of a plug-in"),
+            ("../a/one", "is not the name of a plug-in"),
+            ("", "is not the name of a plug-in"),
             ("/nonexistent", "there is no file /nonexistent"),
         ] {
             let refused = found(name).expect_err(name);

@@ -91,7 +91,7 @@ impl Plugin {
         // SAFETY: a symbol of this name has the signature of ladspa.h in every LADSPA library.
         let found = unsafe { library.get::<DescriptorFunction>(b"ladspa_descriptor\0") };
         let descriptors = *found.with_context(|| {
-            format!("{} is no LADSPA library: it has no ladspa_descriptor", file.display())
+            format!("{} is not a LADSPA library: it has no ladspa_descriptor", file.display())
         })?;
         // What it leaves behind, such as threads, needs its code: it is never unloaded.
         std::mem::forget(library);
@@ -116,11 +116,11 @@ impl Plugin {
     /// Returns its ports.
     ///
     /// # Errors
-    /// There are too many, or one is neither of sound nor of control.
+    /// There are too many, or one carries neither sound nor a control.
     pub(crate) fn ports(&self) -> anyhow::Result<Vec<Port>> {
         let Descriptor { port_count, port_kinds, port_names, port_hints, .. } = self.0;
         let count = usize::try_from(*port_count)?;
-        ensure!(count <= MAX_PORTS, "it has {count} ports, and {MAX_PORTS} are the most");
+        ensure!(count <= MAX_PORTS, "it has {count} ports: {MAX_PORTS} are the most");
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -276,7 +276,7 @@ mod tests {
     fn what_is_no_library_of_plug_ins_is_refused_with_a_reason() {
         for (file, reason) in [
             ("/nonexistent.so", "cannot load /nonexistent.so"),
-            ("libm.so.6", "libm.so.6 is no LADSPA library"),
+            ("libm.so.6", "libm.so.6 is not a LADSPA library"),
         ] {
             let refused = Plugin::load(Path::new(file), "any").expect_err(file).to_string();
             assert!(refused.contains(reason), "{refused}");

@@ -73,7 +73,7 @@ impl Functions {
 /// What a canceller works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EchoShape {
-    /// Of the microphones, and as many of the loudspeakers.
+    /// Channels of the microphones, and also of the loudspeakers.
     pub(crate) channels: usize,
     /// Frames that are processed at once.
     pub(crate) block: usize,
@@ -91,8 +91,7 @@ pub(crate) struct Preprocessing {
     pub(crate) suppression: Option<Suppression>,
 }
 
-/// By how much what is left of the echo is made quieter, dB below 0; `None`: by what the library
-/// takes to be good.
+/// How far the residual echo is attenuated, dB below 0; `None`: by the library's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Suppression {
     pub(crate) silent_db: Option<i32>,
@@ -123,7 +122,7 @@ impl Echo {
         let mut rate = c_int::try_from(rate_hz)?;
         // SAFETY: takes any positive numbers; returns null or a state.
         let echo = unsafe { (functions.echo_new)(block, tail, channels, channels) };
-        let echo = NonNull::new(echo).context("there is no memory to cancel echo")?;
+        let echo = NonNull::new(echo).context("no memory is left to cancel the echo")?;
         let mut this = Self { functions, shape, echo, preprocess: None };
         // SAFETY: this request reads an integer.
         unsafe {

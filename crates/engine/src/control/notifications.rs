@@ -16,7 +16,7 @@ use super::clients::Clients;
 /// two clients that do not map each other's memory hold back no notification but their own.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
-    /// By client; no queue is empty.
+    /// What waits for each client, by its id; no queue is empty.
     waiting: BTreeMap<u32, VecDeque<Notification>>,
 }
 

@@ -5,28 +5,31 @@ use std::os::fd::OwnedFd;
 use proto::event::{ANSWER_BYTES, Answer, Event};
 use proto::request::{Numbered, Reply, Request, RequestError};
 use proto::{MAX_PACKET_BYTES, decode};
+use round_robin::TimeSlice;
 use sys::clock::now_ns;
+use sys::disposal::Foreign;
 use sys::memory::PeerSlab;
 use sys::poll::Event as Ready;
 use sys::socket::SocketError;
 
 use super::Control;
+use super::batch::Batch;
 use super::pace::TICK_NS;
-use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURNS_IN_A_ROW};
+use super::peers::{IN_A_ROW, PeerSocket, PeerState, ReceivedPacket};
 use super::ticket::Ticket;
-use super::turns::Turn;
-use sys::disposal::Foreign;
 
 impl Control {
     pub(super) fn handle_peer(&mut self, event: &Ready) {
         match PeerSocket::of_token(event.token) {
             PeerSocket::Requests(peer) => {
-                self.in_turn(peer, TURNS_IN_A_ROW, |control, turn| control.receive_in(peer, turn));
+                self.in_slice(peer, |control, slice| {
+                    control.receive_batch(peer, Batch::new(slice, IN_A_ROW));
+                });
             }
             PeerSocket::Events(peer) => self.handle_event_socket(peer, event.writable),
             PeerSocket::Process(peer) => {
                 // What it sent before its end still counts.
-                self.receive_in(peer, Turn::due(TURNS_IN_A_ROW, now_ns()));
+                self.receive_batch(peer, Batch::new(TimeSlice::due(now_ns()), IN_A_ROW));
                 self.close_peer(peer);
             }
         }
@@ -50,31 +53,31 @@ impl Control {
     pub(super) fn close_silent_peers(&mut self) {
         for peer in self.peers.overdue(now_ns()) {
             // Its first packet may wait here, because the server was late itself.
-            self.receive_in(peer, Turn::due(1, now_ns()));
+            self.receive_batch(peer, Batch::new(TimeSlice::due(now_ns()), 1));
             if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
                 self.close_peer(peer);
             }
         }
     }
 
-    /// Handles packets of a socket in its program's part of this round. What is left is reported
-    /// again by the poller.
-    fn in_turn(&mut self, peer: u64, packets: usize, handle: impl FnOnce(&mut Self, Turn)) {
+    /// Handles packets of a peer in its program's part of this round. The poller reports again
+    /// what is left.
+    fn in_slice(&mut self, peer: u64, handle: impl FnOnce(&mut Self, TimeSlice)) {
         let Some(program) = self.peers.program(peer) else { return };
-        let Some(turn) = self.turns.begin(program, packets, now_ns()) else { return };
-        handle(self, turn);
-        self.turns.end(program, turn, now_ns());
+        let Some(slice) = self.round_robin.begin(program, now_ns()) else { return };
+        handle(self, slice);
+        self.round_robin.end(program, slice, now_ns());
     }
 
-    fn receive_in(&mut self, peer: u64, turn: Turn) {
+    fn receive_batch(&mut self, peer: u64, batch: Batch) {
         let mut buffer = std::mem::take(&mut self.packet);
         buffer.resize(MAX_PACKET_BYTES, 0);
-        self.receive_into(&mut buffer, peer, turn);
+        self.receive_into(&mut buffer, peer, batch);
         self.packet = buffer;
     }
 
-    fn receive_into(&mut self, buffer: &mut [u8], peer: u64, mut turn: Turn) {
-        while turn.takes_packet(now_ns()) {
+    fn receive_into(&mut self, buffer: &mut [u8], peer: u64, mut batch: Batch) {
+        while batch.takes_packet(now_ns()) {
             let received = self.peers.receive(PeerSocket::Requests(peer), buffer);
             let Some(ReceivedPacket { length, descriptors }) = received else { return };
             match length {
@@ -167,14 +170,14 @@ impl Control {
         if is_writable {
             self.flush(client, true);
         }
-        self.in_turn(peer, TURNS_IN_A_ROW * 4, |control, turn| {
-            control.receive_answers(peer, client, turn);
+        self.in_slice(peer, |control, slice| {
+            control.receive_answers(peer, client, Batch::new(slice, 4 * IN_A_ROW));
         });
     }
 
-    fn receive_answers(&mut self, peer: u64, client: u32, mut turn: Turn) {
+    fn receive_answers(&mut self, peer: u64, client: u32, mut batch: Batch) {
         let mut buffer = [0; ANSWER_BYTES];
-        while turn.takes_packet(now_ns()) {
+        while batch.takes_packet(now_ns()) {
             let received = self.peers.receive(PeerSocket::Events(peer), &mut buffer);
             let Some(ReceivedPacket { length, descriptors }) = received else { return };
             if !descriptors.is_empty() {

@@ -110,7 +110,7 @@ const PAUSE_NS: u64 = 50_000_000;
 const SILENT_AT_ONCE: usize = 64;
 /// Connections taken from a listening socket, and packets from a socket, before the others have
 /// their turn.
-pub(super) const TURNS_IN_A_ROW: usize = 16;
+pub(super) const IN_A_ROW: usize = 16;
 
 /// What a token of the poller belongs to: one of a peer's sockets, or its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,7 +223,7 @@ impl Peers {
 
     /// Accepts programs that connect to the listening socket `token`.
     pub(super) fn accept(&mut self, token: u64, poller: &Poller, policy: &Policy, now_ns: u64) {
-        for _ in 0..TURNS_IN_A_ROW {
+        for _ in 0..IN_A_ROW {
             let mut listeners = self.listeners.iter();
             let Some((_, listener)) = listeners.find(|(known, _)| *known == token) else { return };
             let accepted = listener.try_accept();

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use round_robin::RoundRobin;
 use rtrb::{Consumer, Producer};
 use sys::clock::now_ns;
+use sys::machine_sleep::MachineSleep;
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
@@ -23,8 +25,7 @@ use super::services::Services;
 use super::streams::Streams;
 use super::supervision::Supervisor;
 use super::transition::CycleSettings;
-use super::turns::Turns;
-use super::{Control, SIGNALS, WAKER};
+use super::{Control, SIGNALS, SLEEP, WAKER};
 use crate::config::Config;
 use crate::cycle_thread::{CycleShared, Retired};
 use crate::model::Model;
@@ -117,6 +118,10 @@ impl Control {
         }
         poller.add(&shared.waker, WAKER, Interest::Readable)?;
         poller.add(&signals, SIGNALS, Interest::Readable)?;
+        let sleep = MachineSleep::watch().ok();
+        if let Some(sleep) = &sleep {
+            poller.add(sleep, SLEEP, Interest::Readable)?;
+        }
         // Tokens of an earlier server are not valid here.
         let tokens = Tokens::after(shared.engine.instance());
         let lockable = match locking {
@@ -145,10 +150,11 @@ impl Control {
             platform,
             poller,
             signals,
+            sleep,
             shared,
             model,
             registry,
-            turns: Turns::default(),
+            round_robin: RoundRobin::default(),
             packet: Vec::new(),
             polled_ns: 0,
             driver_called: false,

@@ -6,6 +6,7 @@
 //! One that is *moving* is begun again on another device when it is back.
 
 mod adding;
+mod admission;
 mod beginning;
 mod calls;
 mod device_end;
@@ -19,34 +20,32 @@ mod roles;
 #[cfg(test)]
 mod tests;
 mod volumes;
+mod waiting;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mix::{ROUTED_CHANNELS, Routes};
-use proto::limits::{
-    STREAM_NAME_BYTES, STREAMS, STREAMS_AT_ONCE, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM,
-};
+use mix::Routes;
+use proto::limits::{STREAMS, STREAMS_AT_ONCE};
 use proto::request::RequestError;
-use proto::stream::{Direction, NewStream, StreamStatus, UNCONNECTED, Volume};
-use rt::shm::{MAX_STREAM_CHANNELS, RingShape, StreamPage};
+use proto::stream::{Direction, StreamStatus, Volume, VolumeSources};
+use rt::shm::{RingShape, StreamPage};
 use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
 use sys::memory::Shared;
 
-use self::beginning::check_kept;
-use self::device_end::{DeviceEnd, DeviceFacts, check_driver};
+use self::device_end::DeviceEnd;
 use self::devices::{DRIVER, Devices};
 use self::feeds::Feed;
 pub(super) use self::kept_volumes::KeptVolumes;
 use self::moving::Arrival;
 use self::ports::StreamPorts;
+use self::waiting::WaitingStreams;
 use self::watches::Watches;
 use super::ticket::Ticket;
 use crate::device_shared::DeviceShared;
 use crate::device_stream::SharedGain;
-use crate::opening::DriverFacts;
 use crate::stream_budget::{Account, StreamBudget, StreamGrant, StreamLimits};
 use crate::stream_part::{StreamOrder, StreamReturn};
 
@@ -93,7 +92,7 @@ pub(super) struct Streams {
     /// Streams that are back from one device, for another.
     arrivals: Vec<Arrival>,
     /// Requests for streams that wait for clients which return from another server.
-    waiting: Vec<(Ticket, NewStream)>,
+    waiting: WaitingStreams,
     /// Programs that wait for a change of the devices, or of streams.
     watches: Watches,
     /// Volumes for devices and streams that come again.
@@ -130,6 +129,7 @@ struct OpenStream {
     wanted: Option<u32>,
     grant: StreamGrant,
     volume: Volume,
+    volume_sources: VolumeSources,
     /// The volume's factor, for the device's thread.
     gain: Arc<SharedGain>,
     state: State,
@@ -198,6 +198,7 @@ impl OpenStream {
             depth_frames: self.depth_frames,
             missed_frames: page.map_or(0, StreamPage::missed_frames),
             volume: self.volume,
+            volume_sources: self.volume_sources,
         }
     }
 }
@@ -225,7 +226,7 @@ impl Streams {
             rerouted: BTreeSet::new(),
             unplugged: Vec::new(),
             arrivals: Vec::new(),
-            waiting: Vec::new(),
+            waiting: WaitingStreams::default(),
             watches: Watches::default(),
             kept_volumes: KeptVolumes::default(),
         }
@@ -244,126 +245,6 @@ impl Streams {
             (self.devices.name(stream.home()), wanted)
         };
         streams.map(|(number, stream)| stream.status(*number, names(stream), now_ns)).collect()
-    }
-
-    /// Grants a peer a stream on a device, by default on the `driver`; returns its number and the
-    /// ring to make.
-    pub(super) fn open(
-        &mut self,
-        peer: u64,
-        process: u32,
-        new: NewStream,
-        driver: &DriverFacts,
-    ) -> Result<(u32, RingShape), RequestError> {
-        let device = self.devices.find(new.device.as_deref())?;
-        // Processes that cannot be told apart are one program, whatever they say.
-        // MUTATION: open.accounts_of_the_unseen
-        let number = if process == 0 { 0 } else { new.account };
-        let account = Account { process, number };
-        self.check((peer, account), &new, device, driver)?;
-        let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
-        let Some(grant) = self.budget.grant(account, channels, new.depth_frames) else {
-            let advice = "end other programs that play, or let this server lock more memory";
-            return Err(refused(format!("no memory is left for another stream: {advice}")));
-        };
-        let shape = grant.shape();
-        let number = self.next_number();
-        let volume = self.kept_volume_of(account, &new);
-        let stream = OpenStream {
-            peer,
-            process,
-            account,
-            program: new.program,
-            name: new.name,
-            device,
-            sample_rate_hz: self.devices.facts(device, driver).sample_rate_hz,
-            direction: new.direction,
-            // On the device that drives, they are those of its ports.
-            routes: if device == DRIVER { Routes::default() } else { routes_of(&new.channels) },
-            channels: new.channels,
-            ports: None,
-            ordered: Routes::default(),
-            feed: Feed::default(),
-            depth_frames: new.depth_frames.clamp(1, shape.depth_frames()),
-            lets_sleep: new.lets_sleep,
-            reopens: new.reopens && new.direction != Direction::Record,
-            wanted: None,
-            grant,
-            volume,
-            gain: Arc::new(SharedGain::new(volume.factor())),
-            state: State::Granted,
-        };
-        self.streams.insert(number, stream);
-        Ok((number, shape))
-    }
-
-    fn check(
-        &self,
-        (peer, account): (u64, Account),
-        new: &NewStream,
-        device: u32,
-        driver: &DriverFacts,
-    ) -> Result<(), RequestError> {
-        if device == DRIVER {
-            check_driver(driver)?;
-        }
-        if new.direction != Direction::Record {
-            self.devices.check_plays(device)?;
-        }
-        let facts = self.devices.facts(device, driver);
-        for (what, name) in [("program", &new.program), ("stream", &new.name)] {
-            let is_name = !name.is_empty()
-                && name.len() <= STREAM_NAME_BYTES
-                && !name.chars().any(char::is_control);
-            if !is_name {
-                return Err(refused(format!(
-                    "the {what}'s name must have 1 to {STREAM_NAME_BYTES} bytes, and no control characters"
-                )));
-            }
-        }
-        let (channels, most) = (new.channels.len(), MAX_STREAM_CHANNELS as usize);
-        if channels == 0 || channels > most {
-            return Err(refused(format!("a stream of {channels} channels: use 1 to {most}")));
-        }
-        let routed = u32::try_from(ROUTED_CHANNELS).unwrap_or(u32::MAX);
-        let (there, does) = match new.direction {
-            Direction::Playback => (facts.playback.min(routed), "plays"),
-            Direction::Monitor => (facts.playback, "plays"),
-            Direction::Record => (facts.capture, "captures"),
-        };
-        let is_free = |channel: u32| channel == UNCONNECTED && new.direction == Direction::Record;
-        let is_missing = |channel: &&u32| **channel >= there && !is_free(**channel);
-        if let Some(channel) = new.channels.iter().find(is_missing) {
-            return Err(refused(format!(
-                "the device has no channel {channel} for streams: it {does} {there} channels, counted from 0"
-            )));
-        }
-        check_kept(new.direction, facts)?;
-        let of_process = || self.streams.values().filter(|old| old.is_of(peer, account.process));
-        let own = of_process().filter(|old| old.account == account).count();
-        // MUTATION: check.accounts_without_limit
-        let all = of_process().count();
-        let advice = "close one of its streams";
-        for (what, used, limit, advice) in [
-            ("stream of one program", own, STREAMS_OF_PROGRAM, advice),
-            ("stream of one process for others", all, STREAMS_OF_PROCESS, advice),
-            ("stream", self.streams.len(), STREAMS, "end other programs that play"),
-        ] {
-            if used >= limit {
-                let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-                return Err(RequestError::Full { what: what.into(), limit, advice: advice.into() });
-            }
-        }
-        Ok(())
-    }
-
-    fn next_number(&mut self) -> u32 {
-        loop {
-            self.last = self.last.wrapping_add(1);
-            if self.last > 0 && !self.streams.contains_key(&self.last) {
-                return self.last;
-            }
-        }
     }
 
     /// Returns the shape of the ring that a peer is to send for a stream.
@@ -394,6 +275,7 @@ impl Streams {
         let own: Vec<u32> = own.map(|(number, _)| *number).collect();
         own.into_iter().for_each(|number| self.end(number));
         self.watches.forget(peer);
+        self.waiting.forget(peer);
         if self.devices.remove_of(peer) {
             self.watches.note_change();
         }
@@ -418,7 +300,11 @@ impl Streams {
 
     fn forget(&mut self, number: u32) {
         let Some(mut stream) = self.streams.remove(&number) else { return };
-        self.watches.note_stream_change();
+        match stream.state {
+            State::Granted | State::Closing(_) => self.watches.note_stream_change(),
+            // Its device has ended it, and its program may sleep as long as it has frames queued.
+            State::Begun(_) | State::Moving { .. } => self.watches.note_change(),
+        }
         self.unplugged.extend(stream.ports.take());
         self.rerouted.remove(&number);
         if let Some(page) = stream.page() {
@@ -485,9 +371,4 @@ impl Streams {
             }
         }
     }
-}
-
-/// Each channel of a stream is heard on the device's channel that it was opened for.
-fn routes_of(channels: &[u32]) -> Routes {
-    channels.iter().map(|channel| *channel as usize).enumerate().collect()
 }

@@ -15,6 +15,7 @@ use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::shm::{OwnPage, RecordCursor, Recording};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
+use sys::machine_sleep::MachineSleep;
 
 use super::Control;
 use crate::client_slot::ClientSlot;
@@ -144,6 +145,17 @@ impl Control {
             self.shared.engine.note_load((load * 1e6) as u32);
         }
         self.supervise(record.client, Event::InTime, now_ns);
+    }
+
+    /// Notes that the machine has slept, if it has: cards have lost what was queued in them, and
+    /// a thread that renders far ahead would look only when that should have been played.
+    pub(super) fn notice_sleep(&mut self) {
+        let Some(slept_ns) = self.sleep.as_mut().and_then(MachineSleep::take) else { return };
+        sys::report!(
+            "consort: the machine slept for {:.1} s: devices go on where they were",
+            slept_ns as f64 / 1e9
+        );
+        self.streams.call_all();
     }
 
     /// Logs that the device has gone, or come back.

@@ -118,6 +118,7 @@ impl CycleThread {
         let (streams, host) = self.with_streams();
         streams.give_back_closed(&host);
         streams.answer_calls(calls, &host);
+        self.streams.count_lost_frames(&self.shared.device);
     }
 
     /// Passes what streams play in the cycle that begins to the programs that hear them. Thread:
@@ -137,6 +138,7 @@ impl CycleThread {
         let gains = self.shared.device.gains.all();
         let (streams, mut host) = self.with_streams();
         let wake_ns = streams.serve(&mut host, gains);
+        self.streams.count_lost_frames(&self.shared.device);
         // A stream that records may have come.
         self.streams.follow_plan(&*self.plan);
         wake_ns

@@ -1,4 +1,4 @@
-//! From the model to a plan and every client's assignments.
+//! From the model to a plan and every client's assignments. Thread: control.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -38,6 +38,8 @@ pub(super) struct SimulatedCard {
     pub(super) is_wanted: bool,
     /// The graph's cycle that it has begun.
     pub(super) cycle: Option<CardCycle>,
+    /// It was opened for the graph's cycles, with room for this many frames.
+    pub(super) room_of_cycles: Option<u32>,
     /// The pointer is reported as it was at this frame, and no further.
     pub(super) stands_at: Option<u64>,
 }
@@ -58,6 +60,7 @@ impl SimulatedCard {
             is_there: false,
             is_wanted: false,
             cycle: None,
+            room_of_cycles: None,
             stands_at: None,
         }
     }
@@ -100,7 +103,7 @@ impl Card for SimulatedCard {
         if self.is_closed {
             return 0;
         }
-        u32::try_from(2 * self.rate_hz).unwrap()
+        self.room_of_cycles.unwrap_or_else(|| u32::try_from(2 * self.rate_hz).unwrap())
     }
 
     fn safety_frames(&self) -> u32 {
@@ -118,6 +121,15 @@ impl Card for SimulatedCard {
         self.is_wanted = true;
         self.is_closed &= !self.is_there;
         self.is_open()
+    }
+
+    fn is_makeshift(&self) -> bool {
+        self.room_of_cycles.is_some()
+    }
+
+    fn reopen(&mut self) {
+        self.lose();
+        self.room_of_cycles = None;
     }
 
     fn position(&mut self, now_ns: u64) -> CardPosition {

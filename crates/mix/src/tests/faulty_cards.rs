@@ -16,7 +16,7 @@ fn a_card_that_ran_out_costs_time_and_no_frame_of_a_stream() {
     scenario.pass(9000 * MS);
     scenario.late_ns = 0;
     scenario.pass(9000 * MS);
-    let lost = scenario.device.lost_frames();
+    let lost = scenario.device.take_lost_frames();
     assert!(lost > 0);
     let Timing { device_frame, position, .. } = scenario.streams[0].borrow().timing;
     assert_eq!(position + lost, device_frame, "it went on where it was");

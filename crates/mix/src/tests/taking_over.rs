@@ -48,3 +48,60 @@ fn what_was_queued_before_the_first_stream_is_not_taken_back_by_a_wish() {
     assert_eq!(scenario.card.underruns, 0);
     scenario.check();
 }
+
+/// Frames that a card has room for that was opened for cycles.
+const ROOM: u32 = 2 * QUEUED as u32;
+
+/// A stream that plays on a card which was opened for cycles, after the graph has left.
+fn left_by_the_graph() -> Scenario {
+    let mut scenario = playing();
+    scenario.card.room_of_cycles = Some(ROOM);
+    let mut first = scenario.begin_graph();
+    (0..100).for_each(|_| first = scenario.cycle(first));
+    scenario.end_graph();
+    scenario.pass(3000 * MS);
+    assert!(scenario.card.room_of_cycles.is_some(), "it is heard");
+    scenario
+}
+
+#[test]
+fn a_card_that_the_graph_has_left_becomes_deep_in_a_silence_and_no_frame_is_lost() {
+    let mut scenario = left_by_the_graph();
+    scenario.set_device_volume([0.0; CHANNELS]);
+    scenario.pass(90 * MS);
+    assert!(scenario.card.room_of_cycles.is_some(), "the silence may be shorter");
+    scenario.pass(60 * MS);
+    assert!(scenario.card.room_of_cycles.is_none() && scenario.device.is_parked());
+    let rendered = scenario.device.rendered();
+    scenario.call();
+    assert!(scenario.card.is_wanted);
+    scenario.pass(50 * MS);
+    assert_eq!(scenario.device.rendered(), rendered, "streams wait for it");
+    scenario.card.is_there = true;
+    scenario.call();
+    scenario.set_device_volume([1.0; CHANNELS]);
+    scenario.pass(3000 * MS);
+    assert!(scenario.device.rendered() - scenario.card.played() > 10 * u64::from(ROOM), "deep");
+    assert_eq!((scenario.card.underruns, scenario.device.take_lost_frames()), (0, 0));
+    scenario.check();
+}
+
+#[test]
+fn a_card_that_the_graph_has_left_stays_as_it_is_for_a_stream_that_needs_a_short_queue() {
+    let mut scenario = left_by_the_graph();
+    scenario.wish(0, Wish::Depth { frames: ROOM });
+    scenario.set_device_volume([0.0; CHANNELS]);
+    scenario.pass(3000 * MS);
+    assert!(scenario.card.room_of_cycles.is_some());
+    scenario.check();
+}
+
+#[test]
+fn a_card_that_runs_the_graphs_cycles_is_not_opened_again_in_a_silence() {
+    let mut scenario = left_by_the_graph();
+    scenario.set_device_volume([0.0; CHANNELS]);
+    let mut first = scenario.begin_graph();
+    (0..1000).for_each(|_| first = scenario.cycle(first));
+    assert!(scenario.card.room_of_cycles.is_some());
+    scenario.check();
+}

@@ -18,16 +18,6 @@ pub(crate) struct Reaction {
     pub decibels: f32,
 }
 
-impl Reaction {
-    pub fn concerns(&self, stream: &Identity) -> bool {
-        self.roles.iter().any(|role| match role.as_str() {
-            "any_role" => stream.role.is_some(),
-            "no_role" => stream.role.is_none(),
-            role => stream.role.as_deref() == Some(role),
-        })
-    }
-}
-
 /// A rule: its settings, and its conditions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Line {
@@ -127,7 +117,7 @@ fn percent(value: &str) -> Result<u32, String> {
     let steps = steps.filter(|steps| (0.0..=f64::from(MAX_VOLUME)).contains(steps));
     steps
         .map(|steps| steps.round() as u32)
-        .ok_or_else(|| format!("'{value}' is no volume: write a percentage from 0% to 250%"))
+        .ok_or_else(|| format!("'{value}' is not a volume: write a percentage from 0% to 250%"))
 }
 
 fn ducked(value: &str) -> Result<f32, String> {
@@ -197,12 +187,12 @@ mod tests {
         assert_eq!(duck.decibels, -6.0);
         assert_eq!(read("duck=music role=phone").duck.expect("roles").decibels, -20.0);
         let mut stream = Identity::unknown(crate::Direction::Playback);
-        assert!(duck.concerns(&stream));
+        assert!(stream.has_one_of(&duck.roles));
         stream.role = Some("video".into());
-        assert!(!duck.concerns(&stream));
+        assert!(!stream.has_one_of(&duck.roles));
         let any = read("cork=any_role role=phone").cork.expect("roles");
-        assert!(any.concerns(&stream));
+        assert!(stream.has_one_of(&any.roles));
         let none = read("cork=nothing role=phone").cork.expect("no roles");
-        assert!(!none.concerns(&stream));
+        assert!(!stream.has_one_of(&none.roles));
     }
 }

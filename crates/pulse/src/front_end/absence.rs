@@ -103,6 +103,7 @@ impl<D: Devices> FrontEnd<D> {
         let until_ns = is_missing.then_some(now_ns.saturating_add(self.absence.grace_ns));
         self.absence.until_ns = until_ns;
         self.find_places(now_ns);
+        self.load_ruled_modules(now_ns);
         self.announce_states(now_ns);
     }
 
@@ -178,7 +179,6 @@ impl<D: Devices> FrontEnd<D> {
             let (before, away) = (self.defaults(), self.sinks.away());
             self.remove_sinks(&away, before, now_ns);
             self.end_links_down(now_ns);
-            self.refresh_card();
             self.kill_what_is_adrift();
             self.answer_waiting(now_ns);
         }

@@ -1,21 +1,19 @@
-//! The sound card that drives, as programs see it. It is as it was opened: one profile, and no port
-//! that anybody knows of.
+//! The sound cards that are devices of the server, as programs see them. Each is as it was opened:
+//! one profile, and no port that anybody knows of.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
 
 use pulseaudio::protocol::{
-    CardInfo, CardProfileInfo, Command, Prop, PulseError, SubscriptionEventFacility as Facility,
+    CardInfo, CardProfileInfo, Command, Props, PulseError, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
 };
 
 use super::introspection::device_props;
-use super::sinks::{DRIVER, name_like};
+use super::sinks::name_like;
 use super::{Answer, Answered, Client, FrontEnd, properties};
-use crate::output::Devices;
+use crate::output::{Card, Devices};
 use crate::wire;
-
-/// The index of the card.
-pub(super) const CARD: u32 = 0;
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about cards; `None` if it is none of these.
@@ -31,8 +29,9 @@ impl<D: Devices> FrontEnd<D> {
         Some(match command {
             Command::GetCardInfoList => {
                 self.refresh(now_ns);
-                let all: Vec<CardInfo> = self.card_info().into_iter().collect();
-                packet(wire::reply(tag, &all, version))
+                let indices = self.sinks.devices().into_iter();
+                let all = indices.filter_map(|index| self.card_info(index));
+                packet(wire::reply(tag, &all.collect::<Vec<CardInfo>>(), version))
             }
             Command::GetCardInfo(asked) => {
                 self.refresh(now_ns);
@@ -54,39 +53,44 @@ impl<D: Devices> FrontEnd<D> {
         })
     }
 
+    /// Returns the card that a program names, by index or name; a number is a name as well. The
+    /// index of a card is that of its device.
     fn find_card(&self, index: Option<u32>, name: Option<&CStr>) -> Result<CardInfo, PulseError> {
-        let is_it = |info: &CardInfo| match (index, name) {
-            (Some(index), _) => index == CARD,
-            (None, Some(name)) => *info.name == *name || name == c"0",
-            (None, None) => false,
+        let all = || self.sinks.devices().into_iter().filter_map(|index| self.card_info(index));
+        let named = |name: &CStr| all().find(|info| *info.name == *name);
+        let numbered = |name: &CStr| self.card_info(name.to_str().ok()?.parse().ok()?);
+        let found = match (index, name) {
+            (Some(index), _) => self.card_info(index),
+            (None, Some(name)) => named(name).or_else(|| numbered(name)),
+            (None, None) => None,
         };
-        self.card_info().filter(is_it).ok_or(PulseError::NoEntity)
+        found.ok_or(PulseError::NoEntity)
     }
 
-    fn card_info(&self) -> Option<CardInfo> {
-        let card = self.card.as_deref()?;
-        let format = self.sinks.get(DRIVER)?.format;
-        let mut props = device_props(&CString::new(card).ok()?, c"sound", c"audio-card");
-        properties::set(&mut props, c"device.string", card);
-        properties::set(&mut props, c"device.api", "alsa");
-        props.set(Prop::DeviceIconName, c"audio-card");
-        let (name, description) = match (format.channels, format.captured) {
-            (plays, 0) => (c"output", format!("Output of {plays} channels")),
-            (plays, captures) => {
-                (c"output+input", format!("Output of {plays} channels, input of {captures}"))
-            }
+    fn card_info(&self, index: u32) -> Option<CardInfo> {
+        let sink = self.sinks.get(index)?;
+        let card = sink.card.as_ref()?;
+        let of_name = || CString::new(card.name.as_str()).ok();
+        let description = card.description().or_else(of_name)?;
+        let mut props = device_props(&description, c"sound", c"audio-card");
+        set_card_props(&mut props, card);
+        let (plays, captures) = (sink.format.channels, sink.format.captured);
+        let (name, description) = match (plays, captures) {
+            (0, _) => (c"input", format!("Input of {captures} channels")),
+            (_, 0) => (c"output", format!("Output of {plays} channels")),
+            _ => (c"output+input", format!("Output of {plays} channels, input of {captures}")),
         };
         let profile = CardProfileInfo {
             name: name.into(),
             description: CString::new(description).ok(),
             priority: 1,
             available: 1,
-            num_sinks: 1,
-            num_sources: u32::from(format.captured > 0),
+            num_sinks: u32::from(plays > 0),
+            num_sources: u32::from(captures > 0),
         };
         Some(CardInfo {
-            index: CARD,
-            name: name_like(&format!("alsa_card.{card}")),
+            index,
+            name: name_like(&format!("alsa_card.{}", card.name)),
             props,
             owner_module_index: None,
             driver: Some(c"consort".into()),
@@ -96,16 +100,33 @@ impl<D: Devices> FrontEnd<D> {
         })
     }
 
-    /// Looks which card drives, and notifies programs of another one.
-    pub(super) fn refresh_card(&mut self) {
-        let card = self.devices.card();
-        let event = match (&self.card, &card) {
-            (before, now) if before == now => return,
-            (None, _) => EventType::New,
-            (_, None) => EventType::Removed,
-            _ => EventType::Changed,
-        };
-        self.card = card;
-        self.notify(Facility::Card, event, CARD);
+    /// Notifies programs of cards that are new, or others than before. Those of devices that have
+    /// gone follow with them.
+    pub(super) fn announce_cards(&mut self, before: &BTreeMap<u32, Card>) {
+        let now = self.sinks.cards();
+        let all: BTreeSet<u32> = before.keys().chain(now.keys()).copied().collect();
+        for index in all {
+            let event = match (before.get(&index), now.get(&index)) {
+                (None, _) => EventType::New,
+                (_, None) => EventType::Removed,
+                (before, now) if before != now => EventType::Changed,
+                _ => continue,
+            };
+            self.notify(Facility::Card, event, index);
+        }
+    }
+}
+
+/// Says of a card, or of what it plays or captures, which card that is.
+pub(super) fn set_card_props(props: &mut Props, card: &Card) {
+    properties::set(props, c"device.string", &card.name);
+    properties::set(props, c"device.api", "alsa");
+    for (key, value) in &card.properties {
+        if let Ok(key) = CString::new(*key) {
+            properties::set(props, &key, value);
+        }
+        if *key == "device.bus" {
+            properties::set(props, c"device.icon_name", &format!("audio-card-{value}"));
+        }
     }
 }

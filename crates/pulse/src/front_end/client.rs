@@ -9,6 +9,7 @@ use pulseaudio::protocol::{
 };
 
 use super::Origin;
+use super::owed_events::OwedEvents;
 use super::properties::{self, text};
 
 /// One connected program.
@@ -33,6 +34,12 @@ pub(super) struct Client {
     pub next_channel: u32,
     /// It has not taken all that was sent: what is recorded for it waits.
     pub is_busy: bool,
+    /// It has not taken all that was sent, and what follows from others waits.
+    pub is_behind: bool,
+    /// The events that wait.
+    pub owed_events: OwedEvents,
+    /// It is to be notified of a change of what is remembered.
+    pub owes_memory: bool,
     /// Bytes of the answers that are still among the effects.
     pub answered_bytes: usize,
 }
@@ -52,6 +59,9 @@ impl Client {
             follows_memory: false,
             next_channel: 0,
             is_busy: false,
+            is_behind: false,
+            owed_events: OwedEvents::default(),
+            owes_memory: false,
             answered_bytes: 0,
         }
     }

@@ -1,13 +1,14 @@
 //! Programs that come and go, and who is let in.
 
 use pulseaudio::protocol::{
-    AuthParams, AuthReply, MAX_VERSION, MIN_VERSION, Props, PulseError, SetClientNameReply,
-    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+    AuthParams, AuthReply, Command, MAX_VERSION, MIN_VERSION, Props, PulseError,
+    SetClientNameReply, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
+use super::kept_sound::BYTES_OF_A_STREAM;
 use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, Way, properties};
 use crate::output::Devices;
-use crate::wire::{self, Frame};
+use crate::wire::{self, Frame, Seek};
 
 /// The first version of the protocol whose programs pass memfds.
 const FIRST_WITH_MEMFDS: u16 = 31;
@@ -50,9 +51,11 @@ impl<D: Devices> FrontEnd<D> {
         self.uploads.retain(|upload| upload.client != client);
         self.forget_waiting(client);
         self.remove_outputs_of(client);
-        if self.clients.remove(&client).is_some_and(|client| client.admitted.is_some()) {
+        let Some(known) = self.clients.remove(&client) else { return };
+        if known.admitted.is_some() {
             self.notify(Facility::Client, EventType::Removed, client);
         }
+        self.forget_samples_of(known.origin.account);
     }
 
     /// Returns whether a program was let in.
@@ -63,6 +66,31 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns whether a program may send samples in blocks of its memory.
     pub fn shares_memory(&self, client: u32) -> bool {
         self.clients.get(&client).is_some_and(|client| client.shares_memory)
+    }
+
+    /// A program has not taken what was sent: events for it wait until it [has](Self::sent_all).
+    pub fn is_behind(&mut self, client: u32) {
+        if let Some(known) = self.clients.get_mut(&client) {
+            known.is_behind = true;
+        }
+    }
+
+    /// Notifies a program of what has waited.
+    pub(super) fn catch_up(&mut self, client: u32) {
+        let Some(known) = self.clients.get_mut(&client).filter(|known| known.is_behind) else {
+            return;
+        };
+        known.is_behind = false;
+        let (events, owes_memory) =
+            (known.owed_events.take(), std::mem::take(&mut known.owes_memory));
+        for event in events {
+            self.send_event(client, &Command::SubscribeEvent(event));
+        }
+        if owes_memory {
+            self.notify_of_memory(client);
+        }
+        // It was not asked to hold streams, or to let them go on.
+        self.desktop.is_stale = true;
     }
 
     /// Takes a frame of a program.
@@ -76,6 +104,16 @@ impl<D: Devices> FrontEnd<D> {
             Frame::Samples { channel, seek, bytes } => {
                 // PulseAudio, too, ignores samples of a stream that was deleted meanwhile.
                 if let Ok((index, input)) = self.input_of(client, channel) {
+                    let (account, kept) = (input.account, input.playback.kept_bytes());
+                    let may_be_much =
+                        seek != Seek::Relative(0) || kept + bytes.len() > BYTES_OF_A_STREAM;
+                    if may_be_much {
+                        let most = self.most_kept(account, kept);
+                        if let Some(input) = self.inputs.get_mut(index) {
+                            input.playback.keep_at_most(most);
+                        }
+                    }
+                    let Some(input) = self.inputs.get_mut(index) else { return };
                     let ran = input.playback.runs();
                     input.playback.write(seek, bytes, now_ns);
                     let has_changed = input.playback.runs() != ran;

@@ -2,7 +2,6 @@
 
 use std::ffi::CString;
 
-use client::stream::DeviceVolume;
 use policy::{Asked, DeviceEntry, Direction, Identity, Memory, Rules, Start, StreamEntry, start};
 use pulseaudio::protocol::{
     Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
@@ -97,15 +96,22 @@ impl<D: Devices> FrontEnd<D> {
     /// What is remembered of streams has changed: programs that want to know it are notified.
     pub(super) fn memory_changed(&mut self) {
         self.desktop.has_changed = true;
-        self.notify_of_memory();
+        self.notify_all_of_memory();
     }
 
     /// A sink gets the volume that one of this name had, unless somebody has changed it already.
     pub(super) fn restore_sink(&mut self, index: u32) {
         let Some(sink) = self.sinks.get_mut(index) else { return };
         let entry = sink.name.to_str().ok().and_then(|name| self.desktop.memory.device(name));
-        let Some(DeviceEntry { volume, muted }) = entry else { return };
-        if sink.volume != DeviceVolume::default() {
+        let Some(DeviceEntry { volume, muted, mixer }) = entry else { return };
+        // What was left of a card's mixer says nothing about one that is left alone, and could be
+        // much too loud there.
+        if sink.has_mixer != *mixer {
+            return;
+        }
+        // A card has the mixer that it was made with when it is plugged in, whatever volume the
+        // server has kept for its name.
+        if !sink.is_untouched && !sink.has_mixer {
             return;
         }
         let gains = device_gains(&restored(volume, &sink.map));
@@ -119,7 +125,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A sink is there again on the next server. A volume that somebody has set there, or that the
     /// server has kept, stays.
     pub(super) fn sink_returned(&mut self, index: u32) {
-        let is_new = |sink: &Sink| sink.volume == DeviceVolume::default();
+        let is_new = |sink: &Sink| sink.is_untouched;
         match self.sinks.get(index).is_some_and(is_new) {
             true => self.restore_sink(index),
             false => self.sink_volume_changed(index),
@@ -128,10 +134,10 @@ impl<D: Devices> FrontEnd<D> {
 
     /// The volume of a sink has changed.
     pub(super) fn sink_volume_changed(&mut self, index: u32) {
-        let Some(Sink { name, volume, map, .. }) = self.sinks.get(index) else { return };
+        let Some(Sink { name, volume, map, has_mixer, .. }) = self.sinks.get(index) else { return };
         let Ok(name) = name.to_str() else { return };
         let volumes = remembered(&device_volumes(&volume.gains, map.channels()), map);
-        let entry = DeviceEntry { volume: volumes, muted: volume.muted };
+        let entry = DeviceEntry { volume: volumes, muted: volume.muted, mixer: *has_mixer };
         self.desktop.has_changed |= self.desktop.memory.set_device(name, entry);
     }
 }

@@ -36,12 +36,13 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn refresh(&mut self, now_ns: u64) {
         let before = self.defaults();
         let Some(devices) = self.devices.list() else { return };
-        self.refresh_card();
+        let cards = self.sinks.cards();
         let (modules, away) = (&self.modules, self.sinks.away());
         let changes = self.sinks.update(devices, |name| modules.description_of(name));
         if changes.is_empty() {
             return;
         }
+        self.announce_cards(&cards);
         let (mut gone, mut there) = (Vec::new(), Vec::new());
         for change in changes {
             match change {
@@ -98,6 +99,9 @@ impl<D: Devices> FrontEnd<D> {
             }
             if sink.face() == Face::Sink {
                 self.notify(Facility::Sink, EventType::Removed, index);
+            }
+            if sink.card.is_some() {
+                self.notify(Facility::Card, EventType::Removed, index);
             }
             if let Some(described) = sink.described {
                 let device = sink.device.unwrap_or_default();

@@ -81,10 +81,7 @@ impl<D: Devices> FrontEnd<D> {
             Command::PrebufPlaybackStream(channel) => {
                 self.control(client, *channel, |playback| playback.prebuffer(now_ns))
             }
-            Command::DrainPlaybackStream(channel) => {
-                let drain = self.control(client, *channel, |playback| playback.drain(tag, now_ns));
-                drain.map(|_| Answer::Later)
-            }
+            Command::DrainPlaybackStream(channel) => self.drain(client, tag, *channel, now_ns),
             Command::GetPlaybackLatency(asked) => self.latency(client, tag, *asked, now_ns),
             Command::SetPlaybackStreamBufferAttr(asked) => {
                 self.set_buffer(client, tag, *asked, now_ns)

@@ -111,11 +111,21 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Notifies programs that follow what is remembered.
-    pub(super) fn notify_of_memory(&mut self) {
+    pub(super) fn notify_all_of_memory(&mut self) {
         let follow = self.clients.iter().filter(|(_, client)| client.follows_memory);
-        let follow: Vec<(u32, u16)> =
-            follow.map(|(number, client)| (*number, client.version())).collect();
-        for (client, version) in follow {
+        let follow: Vec<u32> = follow.map(|(number, _)| *number).collect();
+        for client in follow {
+            self.notify_of_memory(client);
+        }
+    }
+
+    /// Notifies a program that what is remembered has changed, once it has taken what was sent.
+    pub(super) fn notify_of_memory(&mut self, client: u32) {
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        if known.is_behind {
+            known.owes_memory = true;
+        } else {
+            let version = known.version();
             self.send(client, wire::streams_changed(STREAMS, version));
         }
     }

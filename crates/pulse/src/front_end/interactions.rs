@@ -32,7 +32,7 @@ impl<D: Devices> FrontEnd<D> {
             is_heard: true,
         });
         let playing: Vec<Playing<'_>> = streams.chain(clients).collect();
-        let mut all = interactions(&playing, &self.desktop.rules);
+        let mut all = interactions(&playing, &self.desktop.rules, &self.role_modules());
         let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
             self.interact_with(index, all.remove(&index));
@@ -58,6 +58,10 @@ impl<D: Devices> FrontEnd<D> {
 
     fn interact_with(&mut self, index: u32, interaction: Option<Interaction>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
+        // A program that has not taken what was sent is asked later.
+        let owner = input
+            .owner
+            .filter(|owner| self.clients.get(&owner.client).is_some_and(|known| !known.is_behind));
         let treatment = &mut input.treatment;
         let by = interaction.as_ref().map(|interaction| interaction.by().clone());
         if treatment.released_from != by {
@@ -67,10 +71,11 @@ impl<D: Devices> FrontEnd<D> {
         let has_changed = treatment.interaction != interaction;
         treatment.interaction = interaction;
         let is_held = treatment.is_held();
-        let asks_to_cork = is_held && !treatment.owes_uncork && !input.playback.is_corked();
-        let asks_to_uncork = !is_held && treatment.owes_uncork;
-        treatment.owes_uncork = is_held && (treatment.owes_uncork || asks_to_cork);
-        let owner = input.owner;
+        let is_asked = owner.is_some();
+        let asks_to_cork =
+            is_held && !treatment.owes_uncork && !input.playback.is_corked() && is_asked;
+        let asks_to_uncork = !is_held && treatment.owes_uncork && is_asked;
+        treatment.owes_uncork = (treatment.owes_uncork || asks_to_cork) && !asks_to_uncork;
         if has_changed {
             let _ = self.apply_gains(index);
         }

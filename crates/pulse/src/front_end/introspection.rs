@@ -10,9 +10,9 @@ use pulseaudio::protocol::{
 };
 
 use super::absence::or_later;
-use super::cards::CARD;
+use super::cards::set_card_props;
 use super::dispatch::OVER_PROGRAM;
-use super::sinks::{DRIVER, Sink};
+use super::sinks::Sink;
 use super::sources::{Source, for_each_channel};
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
@@ -104,7 +104,9 @@ impl<D: Devices> FrontEnd<D> {
         {
             properties::set(&mut props, WHY_DEFAULT, &reason.to_string());
         }
-        let is_card = index == DRIVER && self.card.is_some();
+        let mut flags = SinkFlags::DECIBEL_VOLUME | SinkFlags::LATENCY | SinkFlags::DYNAMIC_LATENCY;
+        flags.set(SinkFlags::HARDWARE, sink.card.is_some());
+        flags.set(SinkFlags::HW_VOLUME_CTRL, sink.has_mixer);
         Some(SinkInfo {
             index,
             name: sink.name.clone(),
@@ -118,11 +120,8 @@ impl<D: Devices> FrontEnd<D> {
             muted: sink.volume.muted,
             monitor_source_index: Some(Source::Monitor(index).index()),
             monitor_source_name: Some(sink.monitor_name()),
-            flags: SinkFlags::DECIBEL_VOLUME
-                | SinkFlags::LATENCY
-                | SinkFlags::DYNAMIC_LATENCY
-                | if is_card { SinkFlags::HARDWARE } else { SinkFlags::empty() },
-            card_index: is_card.then_some(CARD),
+            flags,
+            card_index: sink.card.as_ref().map(|_| index),
             driver: Some(c"consort".into()),
             base_volume: Volume::NORM,
             volume_steps: Some(VOLUME_STEPS),
@@ -203,8 +202,12 @@ impl<D: Devices> FrontEnd<D> {
 }
 
 fn sink_props(sink: &Sink) -> Props {
-    let class = if sink.device.is_some() { c"abstract" } else { c"sound" };
-    let own = device_props(&sink.description(), class, c"audio-card");
+    let is_sound = sink.device.is_none() || sink.card.is_some();
+    let class = if is_sound { c"sound" } else { c"abstract" };
+    let mut own = device_props(&sink.description(), class, c"audio-card");
+    if let Some(card) = &sink.card {
+        set_card_props(&mut own, card);
+    }
     let Some(described) = &sink.described else { return own };
     properties::updated(&own, OVER_PROGRAM, &described.shown.props).unwrap_or(own)
 }

@@ -8,7 +8,9 @@ mod links;
 mod plans;
 mod policies;
 mod requests;
+mod roles;
 mod rtp;
+mod ruled;
 mod stream_requests;
 mod streams;
 mod tunnels;
@@ -24,14 +26,16 @@ use super::properties;
 use super::sinks::{Described, Shown};
 use crate::output::NewLink;
 use kinds::Kind;
+use ruled::Ruled;
 use streams::{ModuleStream, Side};
 
-/// The program that loads a module, and waits for that.
+/// What loads a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asker {
-    pub client: u32,
-    /// Of its request.
-    pub tag: u32,
+pub(super) enum Asker {
+    /// A program, which waits for an answer to its request.
+    Program { client: u32, tag: u32 },
+    /// A line of the rules.
+    Rules,
 }
 
 /// One module: a device of the server, or what passes frames on between devices, or both. They go
@@ -57,7 +61,7 @@ pub(super) struct Module {
 pub(super) enum State {
     /// Not yet: the request for it is being answered.
     Begins,
-    /// Not yet: its process has begun, and this program waits for an answer.
+    /// Not yet: its process has begun, and this waits for it.
     Awaited(Asker),
     There,
 }
@@ -141,6 +145,8 @@ impl Module {
 pub(super) struct Modules {
     all: BTreeMap<u32, Module>,
     next: u32,
+    /// Those that lines of the rules load.
+    ruled: Vec<Ruled>,
 }
 
 impl Modules {
@@ -252,6 +258,10 @@ mod tests {
             Kind::SwitchOnConnect,
             Kind::RescueStreams,
             Kind::SuspendOnIdle,
+            Kind::StreamRestore,
+            Kind::DeviceRestore,
+            Kind::RoleCork,
+            Kind::RoleDucking,
             Kind::TunnelSink,
             Kind::TunnelSource,
             Kind::SimpleProtocolTcp,

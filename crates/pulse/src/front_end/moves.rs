@@ -11,7 +11,8 @@ use super::record_requests::{Listening, kept_us};
 use super::sink_inputs::Owner;
 use super::sources::Source;
 use super::{Answer, Answered, Client, FrontEnd};
-use crate::output::Devices;
+use crate::input::Input as _;
+use crate::output::{Devices, Output as _};
 
 impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that plays.
@@ -64,6 +65,7 @@ impl<D: Devices> FrontEnd<D> {
                 name: media_name(&input.props),
                 program: *input.playback.program(),
                 requested: input.requested,
+                volume: input.playback.output().volume(),
             };
             let (output, attributes) = self.open_on(opening)?;
             let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
@@ -157,6 +159,7 @@ impl<D: Devices> FrontEnd<D> {
             kept_us: kept_us(recording.attributes(), recording.pace()),
             lets_sleep: recording.manner().lets_sleep,
             account: output.account,
+            volume: recording.input().volume(),
         };
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: samples.rate_hz, map: samples.map };

@@ -1,5 +1,6 @@
 //! How a stream begins, for a program or for a sample.
 
+use client::stream::Volume;
 use convert::{Mixing, ProgramFormat};
 use policy::Start;
 use pulseaudio::protocol::{ChannelVolume, Props, PulseError};
@@ -51,6 +52,8 @@ pub(super) struct Opening {
     pub name: String,
     pub program: ProgramFormat,
     pub requested: Requested,
+    /// The server's volume that it begins with.
+    pub volume: Volume,
 }
 
 impl<D: Devices> FrontEnd<D> {
@@ -77,6 +80,7 @@ impl<D: Devices> FrontEnd<D> {
             name: media_name(&new.props),
             program: new.program,
             requested: new.requested,
+            volume: Volume::default(),
         })?;
         let stream = self.sinks.get(new.sink).ok_or(PulseError::NoEntity)?.stream();
         let (treatment, start) = new.start;
@@ -130,6 +134,7 @@ impl<D: Devices> FrontEnd<D> {
             name: opening.name,
             depth_frames: granted.most_depth_frames(pace, rate_hz),
             account: opening.account,
+            volume: opening.volume,
         };
         let output = self.devices.open(new).map_err(or_later(PulseError::TooLarge))?;
         let within = opening.requested.grant_within(pace, most_us(&output, rate_hz));

@@ -16,6 +16,9 @@ use crate::output::Devices;
 use crate::playback::{Latency, Playback, Requested};
 use crate::wire;
 
+/// Requests of a stream that wait until everything was heard, at most. A program has one mostly.
+const MAX_WAITING_DRAINS: usize = 64;
+
 impl<D: Devices> FrontEnd<D> {
     pub(super) fn create_playback(
         &mut self,
@@ -107,6 +110,17 @@ impl<D: Devices> FrontEnd<D> {
         let (index, _) = self.input_of(client, channel)?;
         self.remove_input(index);
         Ok(Answer::Done)
+    }
+
+    /// Has a program answered once everything of a stream was heard.
+    pub(super) fn drain(&mut self, client: u32, tag: u32, channel: u32, now_ns: u64) -> Answered {
+        let (_, input) = self.input_of(client, channel)?;
+        // MUTATION: drain.without_limit
+        if input.playback.waiting_drains() >= MAX_WAITING_DRAINS {
+            return Err(PulseError::TooLarge);
+        }
+        let drain = self.control(client, channel, |playback| playback.drain(tag, now_ns));
+        drain.map(|_| Answer::Later)
     }
 
     /// Does something to a stream of the program's own.

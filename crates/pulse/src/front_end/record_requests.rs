@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 
+use client::stream::Volume;
 use policy::Direction;
 use pulseaudio::protocol::{
     ChannelVolume, Command, CreateRecordStreamReply, LatencyParams, Props, PulseError,
@@ -38,6 +39,8 @@ pub(super) struct Listening {
     pub kept_us: u64,
     pub lets_sleep: bool,
     pub account: u32,
+    /// The server's volume that it begins with.
+    pub volume: Volume,
 }
 
 /// Returns how much may wait in a device and its ring.
@@ -181,7 +184,15 @@ impl<D: Devices> FrontEnd<D> {
         let (program_name, name) =
             (known.name().to_string_lossy().into_owned(), media_name(&props));
         let kept_us = kept_us(attributes, pace);
-        let listening = Listening { program_name, name, source, kept_us, lets_sleep, account };
+        let listening = Listening {
+            program_name,
+            name,
+            source,
+            kept_us,
+            lets_sleep,
+            account,
+            volume: Volume::default(),
+        };
         let input = self.listen_to(listening)?;
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: device.rate_hz, map: device.map };
@@ -222,7 +233,8 @@ impl<D: Devices> FrontEnd<D> {
     /// # Errors
     /// There is no such source, or the server's policy does not let this process hear it.
     pub(super) fn listen_to(&mut self, listening: Listening) -> Result<D::Input, PulseError> {
-        let Listening { program_name, name, source, kept_us, lets_sleep, account } = listening;
+        let Listening { program_name, name, source, kept_us, lets_sleep, account, volume } =
+            listening;
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let device = self.sinks.get(source.sink()).and_then(|sink| sink.device.clone());
         let kept_frames = kept_us * u64::from(samples.rate_hz) / 1_000_000;
@@ -235,6 +247,7 @@ impl<D: Devices> FrontEnd<D> {
             kept_frames: u32::try_from(kept_frames).unwrap_or(u32::MAX),
             lets_sleep,
             account,
+            volume,
         };
         self.devices.record(new).map_err(or_later(PulseError::AccessDenied))
     }

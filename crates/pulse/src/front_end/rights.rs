@@ -62,7 +62,6 @@ impl<D: Devices> FrontEnd<D> {
             Command::MoveSourceOutput(asked) => patch || asked.index.is_some_and(records),
             Command::KillSourceOutput(index) => patch || records(*index),
             Command::KillClient(index) => patch || *index == client,
-            Command::RemoveSample(_) => patch,
             _ => true,
         };
         if is_allowed { Ok(()) } else { Err(PulseError::AccessDenied) }

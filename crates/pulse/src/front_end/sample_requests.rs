@@ -64,10 +64,11 @@ impl<D: Devices> FrontEnd<D> {
             Command::PlaySample(asked) => self
                 .play_sample(client, asked, now_ns)
                 .map(|index| Answer::Packet(wire::reply(tag, &LookupReply(index), version))),
-            Command::RemoveSample(name) => self.remove_sample(name),
+            Command::RemoveSample(name) => self.remove_sample(client, name),
             Command::GetSampleInfo(index) => {
                 // By its name, unless the index is one.
-                let named = || self.samples.info_named(names.first()?);
+                let owner = self.owner_of_samples(client);
+                let named = || self.samples.info_named(owner, names.first()?);
                 let info = self.samples.info(*index).or_else(named).ok_or(PulseError::NoEntity);
                 info.map(|info| Answer::Packet(wire::reply(tag, &info, version)))
             }
@@ -80,7 +81,8 @@ impl<D: Devices> FrontEnd<D> {
 
     fn create_upload(&mut self, client: u32, tag: u32, asked: &UploadStreamParams) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
-        let sample = new_sample(asked, &known.props)?;
+        let owner = (!known.rights.patch).then_some(known.origin.account);
+        let sample = new_sample(asked, &known.props, owner)?;
         let length = whole_frames(asked.length, &sample.program);
         let (version, account) = (known.version(), known.origin.account);
         let own = || self.uploads.iter().filter(|upload| upload.account == account);
@@ -103,10 +105,6 @@ impl<D: Devices> FrontEnd<D> {
             return Err(PulseError::NoData);
         }
         sample.bytes.truncate(whole as usize);
-        // One of this name may be another program's.
-        if !self.rights_of(client).patch && self.samples.find(&sample.name).is_some() {
-            return Err(PulseError::AccessDenied);
-        }
         match self.samples.keep(sample)? {
             Kept::New(index) => self.notify(Facility::SampleCache, EventType::New, index),
             Kept::Replaced(index) => self.notify(Facility::SampleCache, EventType::Changed, index),
@@ -126,13 +124,36 @@ impl<D: Devices> FrontEnd<D> {
         its.map(|place| self.uploads.swap_remove(place)).ok_or(PulseError::NoEntity)
     }
 
-    fn remove_sample(&mut self, name: &CStr) -> Answered {
+    fn remove_sample(&mut self, client: u32, name: &CStr) -> Answered {
         if !is_name(name) {
             return Err(PulseError::Invalid);
         }
-        let index = self.samples.remove(name).ok_or(PulseError::NoEntity)?;
+        let owner = self.owner_of_samples(client);
+        let index = self.samples.remove(owner, name);
+        // One that is for all is not a confined program's to remove.
+        let is_for_all = || owner.is_some() && self.samples.find(None, name).is_some();
+        let index = index.ok_or_else(|| match is_for_all() {
+            true => PulseError::AccessDenied,
+            false => PulseError::NoEntity,
+        })?;
         self.notify(Facility::SampleCache, EventType::Removed, index);
         Ok(Answer::Done)
+    }
+
+    /// Returns whose own the samples of a connection are: a confined program's, unless it may
+    /// change what others have left. Nobody else should hear what it has chosen for a name.
+    fn owner_of_samples(&self, client: u32) -> Option<u32> {
+        let known = self.clients.get(&client)?;
+        (!known.rights.patch).then_some(known.origin.account)
+    }
+
+    /// Forgets the samples of a confined program once it has no connection left.
+    pub(super) fn forget_samples_of(&mut self, account: u32) {
+        if self.clients.values().all(|known| known.origin.account != account) {
+            for index in self.samples.remove_of(account) {
+                self.notify(Facility::SampleCache, EventType::Removed, index);
+            }
+        }
     }
 
     /// Plays a sample, to its end, whatever becomes of the program that asked. Returns the stream.
@@ -147,7 +168,8 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.refresh(now_ns);
         let sink = self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
-        let sample = self.samples.find(&asked.name).ok_or(PulseError::NoEntity)?;
+        let owner = self.owner_of_samples(client);
+        let sample = self.samples.find(owner, &asked.name).ok_or(PulseError::NoEntity)?;
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let account = known.origin.account;
         self.check_streams_of(account)?;
@@ -214,11 +236,16 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-/// Returns the sample that a program with these properties describes, without its bytes.
+/// Returns the sample that a program with these properties describes, without its bytes; with an
+/// `owner`, it is that program's own.
 ///
 /// # Errors
 /// The description makes no sense.
-fn new_sample(asked: &UploadStreamParams, program_props: &Props) -> Result<Sample, PulseError> {
+fn new_sample(
+    asked: &UploadStreamParams,
+    program_props: &Props,
+    owner: Option<u32>,
+) -> Result<Sample, PulseError> {
     let program = format::program(&asked.sample_spec, &asked.channel_map);
     let program = program.ok_or(PulseError::Invalid)?;
     if asked.length > MAX_SAMPLE_BYTES {
@@ -234,7 +261,7 @@ fn new_sample(asked: &UploadStreamParams, program_props: &Props) -> Result<Sampl
     if props.get(Prop::MediaRole).is_none() {
         props.set(Prop::MediaRole, c"event");
     }
-    Ok(Sample { name, program, props, bytes: Vec::new() })
+    Ok(Sample { owner, name, program, props, bytes: Vec::new() })
 }
 
 fn whole_frames(bytes: u32, program: &ProgramFormat) -> u32 {

@@ -35,8 +35,6 @@ pub(crate) struct Silence {
     pub started: Vec<u32>,
     /// The roles of the graph's clients.
     pub client_roles: Vec<ClientRole>,
-    /// The card that drives.
-    pub card: Option<String>,
     /// Where programs are let in, by its number.
     pub listening: BTreeMap<u32, NewListening>,
     /// The lines that were left.
@@ -45,11 +43,17 @@ pub(crate) struct Silence {
     pub refuses: bool,
 }
 
+/// A device without hardware, whose volume nobody has changed.
+fn silent(name: Option<String>, number: u32, format: DeviceFormat) -> DeviceStatus {
+    let (volume, is_untouched) = (DeviceVolume::default(), true);
+    let (has_mixer, card) = (false, None);
+    DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
+}
+
 impl Silence {
     pub fn stereo() -> Self {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
-        let driver =
-            DeviceStatus { name: None, number: 0, format, volume: DeviceVolume::default() };
+        let driver = silent(None, 0, format);
         Self {
             devices: vec![driver],
             is_away: false,
@@ -64,7 +68,6 @@ impl Silence {
             link_volumes: Vec::new(),
             started: Vec::new(),
             client_roles: Vec::new(),
-            card: None,
             listening: BTreeMap::new(),
             reported: Vec::new(),
             refuses: false,
@@ -102,10 +105,6 @@ impl Devices for Silence {
         (!self.is_away).then(|| self.client_roles.clone())
     }
 
-    fn card(&mut self) -> Option<String> {
-        self.card.clone()
-    }
-
     fn set_volume(
         &mut self,
         device: Option<&str>,
@@ -115,6 +114,7 @@ impl Devices for Silence {
         self.refused()?;
         let device = self.find(device).ok_or(Refusal::Never)?;
         device.volume = device.volume.changed(gains, muted);
+        device.is_untouched = false;
         Ok(device.volume)
     }
 
@@ -126,8 +126,7 @@ impl Devices for Silence {
         self.last += 1;
         let NewNullDevice { name, channels, rate_hz } = new;
         let format = DeviceFormat { rate_hz: rate_hz.unwrap_or(48_000), channels, captured: 0 };
-        let (name, number, volume) = (Some(name), self.last, DeviceVolume::default());
-        self.devices.push(DeviceStatus { name, number, format, volume });
+        self.devices.push(silent(Some(name), self.last, format));
         Ok(())
     }
 
@@ -173,8 +172,10 @@ impl Devices for Silence {
         if self.is_away {
             return Err(Refusal::NotNow);
         }
+        let volume = new.volume;
         self.opened.push(new);
         Ok(Sink {
+            volume,
             number: self.opened.len() as u32,
             written: 0,
             is_away: false,
@@ -185,8 +186,9 @@ impl Devices for Silence {
     }
 
     fn record(&mut self, new: NewInput) -> Result<Tone, Refusal> {
+        let volume = new.volume;
         self.recorded.push(new);
-        self.refused().map(|()| Tone::default())
+        self.refused().map(|()| Tone { volume, ..Tone::default() })
     }
 
     fn return_output(&mut self, output: &mut Sink) -> Result<(), Refusal> {
@@ -210,9 +212,13 @@ impl Devices for Silence {
     }
 }
 
+static SILENCE: [f32; 1 << 18] = [0.0; 1 << 18];
+
 #[derive(Debug)]
 pub(crate) struct Sink {
     number: u32,
+    /// That another program of the server has set.
+    pub volume: Volume,
     written: u64,
     is_away: bool,
     pub has_ended: bool,
@@ -224,6 +230,10 @@ pub(crate) struct Sink {
 impl Output for Sink {
     fn number(&self) -> u32 {
         self.number
+    }
+
+    fn volume(&self) -> Volume {
+        self.volume
     }
 
     fn capacity_frames(&self) -> u64 {
@@ -240,6 +250,10 @@ impl Output for Sink {
 
     fn written(&self) -> u64 {
         self.written
+    }
+
+    fn samples(&self, _channel: u32, _position: u64, frames: usize) -> [&[f32]; 2] {
+        [&SILENCE[..frames.min(SILENCE.len())], &[]]
     }
 
     fn wish(&mut self, _wish: Wish) {
@@ -278,6 +292,8 @@ impl Output for Sink {
 /// Frames of 0.5 and -0.25, as many at each look.
 #[derive(Debug, Default)]
 pub(crate) struct Tone {
+    /// That another program of the server has set.
+    pub volume: Volume,
     runs: bool,
     position: u64,
     has_been_read: bool,
@@ -291,6 +307,10 @@ pub(crate) const FRAMES_AT_ONCE: usize = 480;
 impl Input for Tone {
     fn number(&self) -> u32 {
         TONE_NUMBER
+    }
+
+    fn volume(&self) -> Volume {
+        self.volume
     }
 
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize {

@@ -89,7 +89,7 @@ impl<D: Devices> FrontEnd<D> {
             sink_latency: self.sinks.get(input.sink).map_or(0, super::sinks::Sink::later_us),
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
-            props: input.treatment.shown(&input.props, Some(stream)),
+            props: input.treatment.shown(&input.props, stream),
             muted: input.is_muted || input.treatment.is_held(),
             corked: input.playback.is_corked(),
             has_volume: true,

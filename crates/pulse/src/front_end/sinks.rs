@@ -9,7 +9,7 @@ use convert::{ChannelMap, ProgramFormat, StreamFormat};
 use pulseaudio::protocol::Props;
 
 use super::format;
-use crate::output::{DeviceFormat, DeviceStatus};
+use crate::output::{Card, DeviceFormat, DeviceStatus};
 
 /// The index of the device that drives, and of its monitor.
 pub(super) const DRIVER: u32 = 0;
@@ -59,6 +59,12 @@ pub(super) struct Sink {
     /// All channels that it plays, or if it plays nothing, that it captures.
     pub map: ChannelMap,
     pub volume: DeviceVolume,
+    /// Nobody has changed its volume at the server since that began.
+    pub is_untouched: bool,
+    /// A mixer of its card has a part in the volume.
+    pub has_mixer: bool,
+    /// The sound card that it is, if it is one.
+    pub card: Option<Card>,
     /// What the module says that made it.
     pub described: Option<Described>,
     /// The server has gone, and the next one does not have the device yet.
@@ -110,7 +116,8 @@ impl Sink {
         let key = pulseaudio::protocol::Prop::DeviceDescription;
         let props = self.described.as_ref().map(|described| &described.shown.props);
         let stated = props.and_then(|props| super::properties::text(props, key));
-        stated.unwrap_or(&self.name).to_owned()
+        let of_card = || self.card.as_ref().and_then(Card::description);
+        stated.map(CStr::to_owned).or_else(of_card).unwrap_or_else(|| self.name.clone())
     }
 
     /// The next server numbers its devices again: there, only the name is known.
@@ -171,7 +178,7 @@ impl Sinks {
         device: DeviceStatus,
         described: impl Fn(&str) -> Option<Described>,
     ) -> Option<u32> {
-        let DeviceStatus { name, number, format, volume } = device;
+        let DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card } = device;
         // A module has one device of a name: a later one is none of its.
         let described = name.as_deref().and_then(described);
         let described =
@@ -200,6 +207,9 @@ impl Sinks {
             format,
             map,
             volume,
+            is_untouched,
+            has_mixer,
+            card,
             described,
             is_away,
             is_suspended,
@@ -241,6 +251,12 @@ impl Sinks {
     /// Returns the indices of those that programs see as sinks.
     pub fn indices(&self) -> Vec<u32> {
         self.all.keys().copied().filter(|index| self.is_sink(*index)).collect()
+    }
+
+    /// Returns those that are sound cards, by index.
+    pub fn cards(&self) -> BTreeMap<u32, Card> {
+        let card = |(index, sink): (&u32, &Sink)| Some((*index, sink.card.clone()?));
+        self.all.iter().filter_map(card).collect()
     }
 
     /// Returns the indices of all.
@@ -298,16 +314,18 @@ impl Sinks {
 
 /// Takes what may change of a device; returns whether it has.
 fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
-    let DeviceStatus { mut format, volume, number, .. } = *device;
+    let DeviceStatus { mut format, volume, number, is_untouched, has_mixer, .. } = *device;
     if sink.device.is_some() && sink.format.captured == 0 {
         // Another sink may have the index of the source: see `Sinks::add`.
         format.captured = 0;
     }
     sink.number = number;
+    (sink.is_untouched, sink.has_mixer) = (is_untouched, has_mixer);
     let was_away = std::mem::replace(&mut sink.is_away, false);
-    if (sink.format, sink.volume) == (format, volume) {
+    if (sink.format, sink.volume, &sink.card) == (format, volume, &device.card) {
         return was_away;
     }
+    sink.card.clone_from(&device.card);
     if sink.format.channels != format.channels
         && format.channels > 0
         && let Some(map) = format::device_map(format.channels)
@@ -339,7 +357,9 @@ mod tests {
 
     fn device(name: Option<&str>, number: u32) -> DeviceStatus {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
-        DeviceStatus { name: name.map(Into::into), number, format, volume: DeviceVolume::default() }
+        let (volume, is_untouched) = (DeviceVolume::default(), true);
+        let (name, has_mixer, card) = (name.map(Into::into), false, None);
+        DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
     }
 
     fn update(sinks: &mut Sinks, devices: Vec<DeviceStatus>) -> Vec<Change> {

@@ -13,6 +13,7 @@ use super::playback_requests::media_name;
 use super::sources::{Source, for_each_channel};
 use super::treatment::Treatment;
 use super::{Answer, Answered, FrontEnd, format};
+use crate::input::Input as _;
 use crate::output::Devices;
 use crate::playback::gains;
 use crate::recording::Recording;
@@ -57,6 +58,7 @@ impl<D: Devices> FrontEnd<D> {
         let times = output.recording.times(now_ns);
         let waiting = (times.write_index - times.read_index).max(0).cast_unsigned();
         let is_resampled = output.recording.is_resampled();
+        let stream = output.recording.input().number();
         Some(SourceOutputInfo {
             index,
             name: CString::new(media_name(&output.props)).unwrap_or_default(),
@@ -70,7 +72,7 @@ impl<D: Devices> FrontEnd<D> {
             source_latency: times.source_us,
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
-            props: output.treatment.shown(&output.props, None),
+            props: output.treatment.shown(&output.props, stream),
             muted: output.is_muted,
             corked: output.recording.is_corked(),
             has_volume: true,
@@ -145,18 +147,19 @@ impl<D: Devices> FrontEnd<D> {
         outputs.into_iter().for_each(|index| self.remove_output(index));
     }
 
-    /// Does what is due for all streams that record.
-    pub(super) fn update_outputs(&mut self, now_ns: u64) {
-        let indices: Vec<u32> = self.outputs.keys().copied().collect();
-        for index in indices {
-            let Some(output) = self.outputs.get_mut(&index) else { continue };
-            output.recording.update(now_ns);
-            self.send_recorded(index);
-        }
+    /// Does what is due for a stream that records.
+    pub(super) fn update_output(&mut self, index: u32, now_ns: u64) {
+        let Some(output) = self.outputs.get(&index) else { return };
+        let most = self.most_kept(output.account, output.recording.kept_bytes());
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        output.recording.keep_at_most(most);
+        output.recording.update(now_ns);
+        self.send_recorded(index);
     }
 
     /// A program has taken everything that was sent.
     pub fn sent_all(&mut self, client: u32) {
+        self.catch_up(client);
         let Some(known) = self.clients.get_mut(&client).filter(|known| known.is_busy) else {
             return;
         };
@@ -178,8 +181,9 @@ impl<D: Devices> FrontEnd<D> {
         while sent < SENT_AT_ONCE
             && let Some(bytes) = output.recording.take()
         {
-            sent += bytes.len();
-            frames.push(wire::samples(channel, &bytes));
+            let frame = wire::samples(channel, &bytes);
+            sent += frame.len();
+            frames.push(frame);
         }
         known.is_busy = sent > 0;
         frames.into_iter().for_each(|frame| self.send(client, frame));

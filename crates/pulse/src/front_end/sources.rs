@@ -9,7 +9,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
-use super::cards::CARD;
+use super::cards::set_card_props;
 use super::dispatch::OVER_PROGRAM;
 use super::introspection::{VOLUME_STEPS, device_props};
 use super::sinks::{DRIVER, Face, Sink};
@@ -222,10 +222,14 @@ impl<D: Devices> FrontEnd<D> {
         };
         let described = monitored.and_then(|(_, sink)| sink.described.as_ref());
         let monitored = monitored.filter(|(_, sink)| sink.face() == Face::Sink);
-        let is_card = source == Source::Capture(DRIVER) && self.card.is_some();
+        let card = self.sinks.get(source.sink())?.card.as_ref();
+        let is_hardware = card.is_some() && matches!(source, Source::Capture(_));
         let class = if monitored.is_some() { c"monitor" } else { c"sound" };
         let description = self.source_description(source);
         let mut props = device_props(&description, class, c"audio-input-microphone");
+        if let Some(card) = card.filter(|_| is_hardware) {
+            set_card_props(&mut props, card);
+        }
         if let Some(described) = described.filter(|_| monitored.is_none()) {
             props =
                 properties::updated(&props, OVER_PROGRAM, &described.shown.props).unwrap_or(props);
@@ -250,8 +254,8 @@ impl<D: Devices> FrontEnd<D> {
             flags: SourceFlags::DECIBEL_VOLUME
                 | SourceFlags::LATENCY
                 | SourceFlags::DYNAMIC_LATENCY
-                | if is_card { SourceFlags::HARDWARE } else { SourceFlags::empty() },
-            card_index: is_card.then_some(CARD),
+                | if is_hardware { SourceFlags::HARDWARE } else { SourceFlags::empty() },
+            card_index: card.map(|_| source.sink()),
             driver: Some(c"consort".into()),
             formats: vec![pulseaudio::protocol::FormatInfo::default()],
             ..SourceInfo::default()

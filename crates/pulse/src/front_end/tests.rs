@@ -2,9 +2,12 @@
 
 mod absence;
 mod admission;
+mod behind;
+mod cards;
 mod confined;
 mod desktop;
 mod devices;
+mod kept_sound;
 mod modules;
 mod playback;
 mod recording;

@@ -8,6 +8,7 @@ mod bytes;
 mod motion;
 mod moving;
 mod requests;
+mod sent;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use super::attributes::{Attributes, Pace};
 use super::heard::HeardBytes;
 use crate::output::Output;
 use requests::Answers;
+use sent::SentBytes;
 
 /// A change of volume takes this long.
 const RAMP_MS: u32 = 10;
@@ -84,11 +86,13 @@ pub(crate) struct Playback<O> {
     mixing: Mixing,
     attributes: Attributes,
     /// Bytes that are in the ring, or its converter, and not heard yet.
-    sent: VecDeque<u8>,
+    sent: SentBytes,
     /// Bytes that have no room in the ring yet.
     backlog: VecDeque<u8>,
     /// Bytes from the write index on that were written before its program went back.
     replaced: VecDeque<u8>,
+    /// The most of these three that may be kept.
+    most_kept: usize,
     /// Until when what was written again into the ring counts.
     rewritten_until_ns: u64,
     write_index: i64,
@@ -143,6 +147,7 @@ impl<O: Output> Playback<O> {
         let converter = PlaybackConverter::new(&program, &device, options)?;
         let frame_bytes = Pace::of(&program).frame_bytes;
         output.wish(Wish::Gain { gains, ramp_frames: 0 });
+        let sent = SentBytes::new(&converter, output.written());
         let mut playback = Self {
             output,
             converter,
@@ -150,9 +155,10 @@ impl<O: Output> Playback<O> {
             device,
             mixing,
             attributes,
-            sent: VecDeque::new(),
+            sent,
             backlog: VecDeque::new(),
             replaced: VecDeque::new(),
+            most_kept: usize::MAX,
             rewritten_until_ns: 0,
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
@@ -209,6 +215,28 @@ impl<O: Output> Playback<O> {
     /// Returns bytes and time of a frame of its program.
     pub fn pace(&self) -> Pace {
         Pace::of(&self.program)
+    }
+
+    /// Returns the bytes that are kept of it until they are heard, as of the last look: here, or in
+    /// the ring.
+    pub fn kept_bytes(&self) -> usize {
+        let written = match &self.sent {
+            SentBytes::InRing { .. } => {
+                usize::try_from(self.write_index - self.last_heard).unwrap_or(0)
+            }
+            SentBytes::Kept(sent) => sent.len() + self.backlog.len(),
+        };
+        written + self.replaced.len()
+    }
+
+    /// Limits the bytes that are kept of what is written from now on, besides what it was granted.
+    pub fn keep_at_most(&mut self, bytes: usize) {
+        self.most_kept = bytes;
+    }
+
+    /// Returns how many requests wait until everything was heard.
+    pub fn waiting_drains(&self) -> usize {
+        self.drains.len()
     }
 
     /// Returns the time of all that its ring can hold, µs.
@@ -288,7 +316,7 @@ impl<O: Output> Playback<O> {
         self.program = program;
         self.converter = converter;
         // They cannot be converted again together with what follows.
-        self.sent.clear();
+        self.sent = SentBytes::new(&self.converter, self.output.written());
         self.replaced.clear();
         self.begin_segment();
         Ok(())

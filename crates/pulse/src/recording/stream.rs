@@ -18,6 +18,9 @@ use crate::playback::Pace;
 const RAMP_MS: u32 = 10;
 /// Frames that are read at once.
 const PIECE_FRAMES: usize = 1024;
+/// Pieces at a look: some 40 ms at 48 kHz. Other programs wait until they are converted, which a
+/// program makes costly that asks for a high rate and many channels.
+const PIECES_AT_ONCE: usize = 2;
 /// After a device's wake-up, when its frames are there.
 const AFTER_WAKE_NS: u64 = 1_000_000;
 /// The next look at a device that is late, or does not say yet when it wakes.
@@ -60,6 +63,10 @@ pub(crate) struct Recording<I> {
     planes: Vec<Vec<f32>>,
     /// What waits for the program.
     queue: VecDeque<u8>,
+    /// The most that may wait, besides what was granted.
+    most_kept: usize,
+    /// There may be more frames than were read at once.
+    has_more: bool,
     write_index: i64,
     is_corked: bool,
     /// A user has suspended its source.
@@ -94,6 +101,8 @@ impl<I: Input> Recording<I> {
             gains: RampedGains::new(source.rate_hz * RAMP_MS / 1000),
             planes: vec![vec![0.0; PIECE_FRAMES]; source.map.channels()],
             queue: VecDeque::new(),
+            most_kept: usize::MAX,
+            has_more: false,
             write_index: 0,
             is_corked: true,
             is_suspended: false,
@@ -121,6 +130,16 @@ impl<I: Input> Recording<I> {
     /// Returns bytes and time of a frame of its program.
     pub fn pace(&self) -> Pace {
         Pace::of(&self.program)
+    }
+
+    /// Returns the bytes that wait for its program.
+    pub fn kept_bytes(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Limits the bytes that may wait for its program, besides what it was granted.
+    pub fn keep_at_most(&mut self, bytes: usize) {
+        self.most_kept = bytes;
     }
 
     /// Returns whether its program holds it.
@@ -181,8 +200,9 @@ impl<I: Input> Recording<I> {
     pub fn set_rate(&mut self, rate_hz: u32) -> Result<(), ConvertError> {
         let program = ProgramFormat { rate_hz, ..self.program };
         let conversion = conversion(&program, &self.source, self.manner, self.attributes)?;
-        let Self { queue, write_index, attributes, .. } = self;
-        self.conversion.finish(|bytes| keep(queue, write_index, *attributes, bytes));
+        let most = self.most_bytes();
+        let Self { queue, write_index, .. } = self;
+        self.conversion.finish(|bytes| keep(queue, write_index, most, bytes));
         (self.program, self.conversion) = (program, conversion);
         Ok(())
     }
@@ -216,9 +236,10 @@ impl<I: Input> Recording<I> {
         now_ns: u64,
     ) -> Result<(), ConvertError> {
         let conversion = conversion(&self.program, &source, self.manner, self.attributes)?;
-        self.read();
-        let Self { queue, write_index, attributes, .. } = self;
-        self.conversion.finish(|bytes| keep(queue, write_index, *attributes, bytes));
+        self.read(usize::MAX);
+        let most = self.most_bytes();
+        let Self { queue, write_index, .. } = self;
+        self.conversion.finish(|bytes| keep(queue, write_index, most, bytes));
         (self.input, self.conversion, self.source) = (input, conversion, source);
         self.gains = RampedGains::new(source.rate_hz * RAMP_MS / 1000);
         self.planes = vec![vec![0.0; PIECE_FRAMES]; source.map.channels()];
@@ -239,6 +260,7 @@ impl<I: Input> Recording<I> {
 
     /// Throws away what waits for the program.
     pub fn flush(&mut self) {
+        self.read(usize::MAX);
         self.queue.clear();
     }
 
@@ -256,12 +278,15 @@ impl<I: Input> Recording<I> {
             self.interval_frames = frames;
         }
         self.stopped_ns = self.stopped_ns.filter(|stopped_ns| *stopped_ns > now_ns);
-        self.read();
+        self.read(PIECES_AT_ONCE);
     }
 
     /// Returns when to [update](Self::update) next, ns; `None`: when its program asks for
     /// something.
     pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
+        if self.has_more {
+            return Some(now_ns);
+        }
         if self.runs == self.is_held() || self.interval_frames == 0 {
             return Some(now_ns + UNKNOWN_NS);
         }
@@ -295,31 +320,32 @@ impl<I: Input> Recording<I> {
         }
     }
 
-    /// Takes all frames that the device has passed on.
-    fn read(&mut self) {
-        loop {
+    fn most_bytes(&self) -> usize {
+        self.most_kept.min(self.attributes.max_length as usize)
+    }
+
+    /// Takes the frames that the device has passed on, `most` pieces of them at once.
+    fn read(&mut self, most_pieces: usize) {
+        let most = self.most_bytes();
+        for _ in 0..most_pieces {
             let mut into: Vec<&mut [f32]> = self.planes.iter_mut().map(Vec::as_mut_slice).collect();
             let frames = self.input.read(&mut into);
+            self.has_more = frames > 0;
             if frames == 0 {
                 return;
             }
             self.gains.scale(&mut self.planes, frames);
             let planes: Vec<&[f32]> = self.planes.iter().map(|plane| &plane[..frames]).collect();
-            let Self { queue, write_index, attributes, .. } = self;
-            self.conversion.push(&planes, |bytes| keep(queue, write_index, *attributes, bytes));
+            let Self { queue, write_index, .. } = self;
+            self.conversion.push(&planes, |bytes| keep(queue, write_index, most, bytes));
         }
     }
 }
 
 /// Keeps bytes for the program. What does not fit is lost, as in PulseAudio.
-fn keep(
-    queue: &mut VecDeque<u8>,
-    write_index: &mut i64,
-    attributes: RecordAttributes,
-    bytes: &[u8],
-) {
+fn keep(queue: &mut VecDeque<u8>, write_index: &mut i64, most: usize, bytes: &[u8]) {
     // MUTATION: keep.recorded_without_limit
-    if queue.len() + bytes.len() <= attributes.max_length as usize {
+    if queue.len() + bytes.len() <= most {
         queue.extend(bytes);
         *write_index = write_index.saturating_add(bytes.len() as i64);
     }

@@ -14,6 +14,8 @@ use sys::socket::prepare_accepted;
 const PORT: u16 = 4713;
 /// How long one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Addresses of a host that are tried.
+const MOST_ADDRESSES: usize = 4;
 /// How long the other server may have no room for what is sent.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -49,7 +51,7 @@ impl Address {
         let (rest, family) = named.unwrap_or((text, Family::Any));
         match host_and_port(rest) {
             Some((host, port)) => Ok(Self::Tcp { host: host.to_owned(), port, family }),
-            None => bail!("'{text}' is no server: write unix:PATH, tcp:HOST or tcp:HOST:PORT"),
+            None => bail!("'{text}' is not a server: write unix:PATH, tcp:HOST or tcp:HOST:PORT"),
         }
     }
 
@@ -67,29 +69,32 @@ impl Address {
                 Ok(RemoteSocket::Unix(socket))
             }
             Self::Tcp { host, port, family } => {
-                let shown = || format!("cannot connect to {host}, port {port}");
-                let all = (host.as_str(), *port).to_socket_addrs().with_context(shown)?;
-                let of_family = |address: &SocketAddr| match family {
-                    Family::Any => true,
-                    Family::V4 => address.is_ipv4(),
-                    Family::V6 => address.is_ipv6(),
-                };
-                let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-                for address in all.filter(of_family).take(4) {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                        Ok(socket) => {
-                            prepare_accepted(&socket)?;
-                            socket.set_nonblocking(false)?;
-                            socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
-                            return Ok(RemoteSocket::Tcp(socket));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last).with_context(shown)
+                let socket = connect_tcp(host, *port, *family)
+                    .with_context(|| format!("cannot connect to {host}, port {port}"))?;
+                prepare_accepted(&socket)?;
+                socket.set_nonblocking(false)?;
+                socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
+                Ok(RemoteSocket::Tcp(socket))
             }
         }
     }
+}
+
+/// Connects to the first of a host's addresses that answers.
+fn connect_tcp(host: &str, port: u16, family: Family) -> io::Result<TcpStream> {
+    let is_of_family = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in (host, port).to_socket_addrs()?.filter(is_of_family).take(MOST_ADDRESSES) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Splits HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT; an IPv6 address may be without brackets if

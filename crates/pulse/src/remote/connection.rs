@@ -136,7 +136,10 @@ pub fn play(options: &RemoteOptions) -> anyhow::Result<(RemoteWriter, RemoteRead
     let answer = opening.ask(CREATE, &Command::CreatePlaybackStream(params));
     let answer = answer.with_context(|| format!("cannot play on {device} there"))?;
     let Opening::Playback(reply) = answer else { bail!("it answers another question") };
-    ensure!(reply.sample_spec == spec, "the other server plays other samples than it was asked to");
+    ensure!(
+        reply.sample_spec == spec,
+        "the other server plays another sample format than requested"
+    );
     if let Some(buffer) = options.buffer {
         let device_us = u128::from(reply.stream_latency);
         ensure!(
@@ -180,7 +183,10 @@ pub fn record(options: &RemoteOptions) -> anyhow::Result<(RemoteWriter, RemoteRe
     let answer = opening.ask(CREATE, &Command::CreateRecordStream(params));
     let answer = answer.with_context(|| format!("cannot record {device} there"))?;
     let Opening::Record(reply) = answer else { bail!("it answers another question") };
-    ensure!(reply.sample_spec == spec, "the other server has other samples than it was asked for");
+    ensure!(
+        reply.sample_spec == spec,
+        "the other server records another sample format than requested"
+    );
     opening.opened(reply.channel)
 }
 
@@ -397,7 +403,7 @@ fn receive(
         Ok(0) => bail!("the other server has closed the connection"),
         Ok(count) => {
             let pushed = incoming.push(&bytes[..count], now_ns(), |said| ready.push_back(said));
-            pushed.context("the other server sends what cannot be understood")
+            pushed.context("the other server sends messages that cannot be understood")
         }
         Err(error) => match error.kind() {
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
@@ -476,7 +482,7 @@ impl RemoteWriter {
         }
         let sent = (&self.socket).write_all(&self.bytes);
         self.bytes.clear();
-        sent.context("the other server takes nothing more")
+        sent.context("the other server accepts no more data")
     }
 
     /// Ends the connection.

@@ -237,7 +237,7 @@ fn store(path: &Path, text: &str, was_failing: bool) -> bool {
 fn text_of(path: &Path) -> io::Result<String> {
     // A pipe or a device is not waited for.
     if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut text = String::new();
     File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;

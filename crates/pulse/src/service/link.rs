@@ -19,6 +19,9 @@ const SHORT_BYTES: usize = 1 << 10;
 /// Bytes that wait for a program that does not read.
 const MAX_OUTBOX_BYTES: usize = 4 << 20;
 
+/// Memory that is kept for what waits next.
+const SPARE_OUTBOX_BYTES: usize = 16 << 10;
+
 /// What has become of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -199,6 +202,12 @@ impl Link {
         self.outbox.is_empty()
     }
 
+    /// Returns the memory of what waits for its program, and of what came and is not handled,
+    /// bytes.
+    pub fn kept_bytes(&self) -> usize {
+        self.outbox.capacity() + self.unhandled.len() + self.frames.kept_bytes()
+    }
+
     /// Returns whether it is to be closed.
     pub fn waits(&self) -> bool {
         self.closes
@@ -214,6 +223,9 @@ impl Link {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => return State::Ended,
             }
+        }
+        if self.outbox.is_empty() && self.outbox.capacity() > SPARE_OUTBOX_BYTES {
+            self.outbox = VecDeque::new();
         }
         let is_over = self.outbox.len() > MAX_OUTBOX_BYTES;
         if is_over || (self.closes && self.outbox.is_empty()) { State::Ended } else { State::Open }

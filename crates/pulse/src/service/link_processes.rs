@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use anyhow::Context;
 use sys::clock::now_ns;
-use sys::helper::{Ending, Helper, Lines};
+use sys::helper::{Ending, Helper, Lines, end_all};
 use sys::poll::{Interest, Poller};
 
 use super::link_words::{environment, words};
@@ -202,6 +202,17 @@ impl LinkProcesses {
     }
 }
 
+impl Drop for LinkProcesses {
+    /// Ends all processes, in the time that one of them may take.
+    fn drop(&mut self) {
+        let all = std::mem::take(&mut self.all).into_values();
+        // A process may still say why it ends.
+        let (helpers, _lines): (Vec<_>, Vec<_>) =
+            all.map(|process| (process.helper, process.lines)).unzip();
+        end_all(helpers);
+    }
+}
+
 impl AsFd for LinkProcesses {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poller.as_fd()
@@ -285,6 +296,27 @@ mod tests {
         assert_eq!((links.news(due_ns - 1), links.all.len()), (vec![], 1));
         assert_eq!((links.news(due_ns), links.all.len()), (vec![], 0));
         assert_eq!(process.wait_until(Some(now_ns() + LONG_NS)).ok(), Some(true));
+    }
+
+    #[test]
+    fn processes_that_stay_are_waited_for_together_when_the_front_end_ends() {
+        const PROCESSES: u32 = 4;
+        let mut links = LinkProcesses::new().expect("a poller");
+        let processes: Vec<PidFd> = (0..PROCESSES)
+            .map(|number| {
+                let mut command = Command::new("sleep");
+                command.arg("1000").stdin(Stdio::piped()).stdout(Stdio::piped());
+                let ending = Ending::CloseInput { timeout_ns: END_TIMEOUT_NS };
+                let helper = Helper::spawn(&mut command, ending).expect("a process");
+                let process = PidFd::open(helper.id()).expect("it runs");
+                links.watch(number, helper).expect("watched");
+                process
+            })
+            .collect();
+        let began_ns = now_ns();
+        drop(links);
+        assert!(now_ns() - began_ns < u64::from(PROCESSES - 1) * END_TIMEOUT_NS);
+        assert!(processes.iter().all(|process| process.has_ended().unwrap_or(false)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A record stream of the server as the front end's input.
 
-use client::stream::{RecordStream, SamplesMut, StreamConnection, Timing, WishError};
+use client::stream::{RecordStream, SamplesMut, StreamConnection, Timing, Volume, WishError};
 
 use crate::input::Input;
 
@@ -34,6 +34,10 @@ fn is_made(wish: &Result<u64, WishError>) -> bool {
 impl Input for ServerInput {
     fn number(&self) -> u32 {
         self.stream.number()
+    }
+
+    fn volume(&self) -> Volume {
+        self.stream.volume()
     }
 
     fn read(&mut self, planes: &mut [&mut [f32]]) -> usize {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use client::stream::{PlaybackStream, Samples, Schedule, StreamConnection, Timing, Wish};
+use client::stream::{PlaybackStream, Samples, Schedule, StreamConnection, Timing, Volume, Wish};
 
 use crate::output::Output;
 
@@ -14,12 +14,14 @@ const MAX_WISHES: usize = 256;
 pub(crate) struct ServerOutput {
     stream: PlaybackStream,
     wishes: VecDeque<Wish>,
+    /// Nothing was wished yet.
+    is_new: bool,
 }
 
 impl ServerOutput {
     /// Takes a stream that has just been opened.
     pub fn new(stream: PlaybackStream) -> Self {
-        Self { stream, wishes: VecDeque::new() }
+        Self { stream, wishes: VecDeque::new(), is_new: true }
     }
 
     /// Goes on at another server.
@@ -34,6 +36,10 @@ impl ServerOutput {
 impl Output for ServerOutput {
     fn number(&self) -> u32 {
         self.stream.number()
+    }
+
+    fn volume(&self) -> Volume {
+        self.stream.volume()
     }
 
     fn capacity_frames(&self) -> u64 {
@@ -52,18 +58,25 @@ impl Output for ServerOutput {
         self.stream.writer().position()
     }
 
+    fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
+        self.stream.writer().samples(channel, position, frames)
+    }
+
     fn wish(&mut self, wish: Wish) {
         self.wishes.push_back(wish);
     }
 
     fn commit(&mut self) {
-        let mut is_called_for = false;
+        let (is_new, mut is_called_for) = (self.is_new, false);
         while let Some(wish) = self.wishes.front() {
             if self.stream.writer_mut().control_mut().wish(*wish).is_err() {
                 break;
             }
+            // What a new stream is to be like is in time with its first frames, whose call comes
+            // the sooner.
+            is_called_for |= !is_new || !matches!(wish, Wish::Gain { .. } | Wish::Depth { .. });
+            self.is_new = false;
             self.wishes.pop_front();
-            is_called_for = true;
         }
         if is_called_for {
             self.call();

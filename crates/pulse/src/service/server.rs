@@ -5,18 +5,22 @@ use std::time::Duration;
 
 use client::RequestError;
 use client::stream::{
-    ChannelGains, ClientRole, DeviceVolume, DeviceWatch, Direction, MAX_NAME_BYTES, NewDevice,
-    NewHardware, PlaybackOptions, RecordOptions, StreamConnection, StreamStatus, Volume,
+    ChannelGains, ClientRole, DeviceVolume, Direction, MAX_NAME_BYTES, NewDevice, NewHardware,
+    PlaybackOptions, RecordOptions, ServerWatch, StreamConnection, StreamStatus, Volume, Watched,
 };
+use sys::clock::now_ns;
 
+use super::card::card;
+use super::line_limit::{Line, LineLimit};
 use super::link_processes::{LinkNews, LinkProcesses};
+use super::mixers::{Mixers, remainder, together};
 use super::module_listeners::ModuleListeners;
 use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice, NewOutput,
-    Refusal,
+    Card, DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice,
+    NewOutput, Refusal,
 };
 
 /// The server's devices, as long as there is a server.
@@ -26,20 +30,25 @@ pub(crate) struct ServerDevices {
     connection: Option<Connection>,
     links: LinkProcesses,
     listeners: ModuleListeners,
-    /// The card that drives; `None`: nobody has asked since the devices have changed.
-    card: Option<Option<String>>,
+    line_limit: LineLimit,
+    /// What drives, if nothing has changed since somebody asked; if it is a card, with what is
+    /// known of it.
+    driver: Option<Option<Card>>,
+    /// The cards of further devices, by their numbers.
+    cards: BTreeMap<u32, Option<Card>>,
+    mixers: Mixers,
 }
 
 #[derive(Debug)]
 struct Connection {
     streams: StreamConnection,
-    watch: DeviceWatch,
+    watch: ServerWatch,
 }
 
 impl Connection {
     fn open(server: &str) -> Result<Self, client::Error> {
         // What changes after the first look at the devices is noticed.
-        let watch = DeviceWatch::open(Some(server))?;
+        let watch = ServerWatch::open(Some(server), Watched::Devices)?;
         Ok(Self { streams: StreamConnection::open(Some(server))?, watch })
     }
 }
@@ -52,7 +61,9 @@ impl ServerDevices {
     pub fn connect(server: &str) -> anyhow::Result<Self> {
         let connection = Some(Connection::open(server)?);
         let (links, listeners) = (LinkProcesses::new()?, ModuleListeners::new()?);
-        Ok(Self { server: server.to_owned(), connection, links, listeners, card: None })
+        let (driver, cards, mixers) = (None, BTreeMap::new(), Mixers::new()?);
+        let (server, line_limit) = (server.to_owned(), LineLimit::default());
+        Ok(Self { server, connection, links, listeners, line_limit, driver, cards, mixers })
     }
 
     /// Returns the connection, which is readable once the server has gone.
@@ -61,17 +72,22 @@ impl ServerDevices {
     }
 
     /// Returns what is readable once the devices have changed.
-    pub fn watch(&self) -> Option<&DeviceWatch> {
+    pub fn watch(&self) -> Option<&ServerWatch> {
         self.connection.as_ref().map(|connection| &connection.watch)
     }
 
     /// Returns whether the devices have changed since the last time.
     ///
     /// # Errors
-    /// Those of [`DeviceWatch::has_changed`].
+    /// Those of [`ServerWatch::has_changed`].
     pub fn have_changed(&mut self) -> Result<bool, client::Error> {
-        self.card = None;
+        self.driver = None;
         self.connection.as_mut().map_or(Ok(false), |connection| connection.watch.has_changed())
+    }
+
+    /// Returns the mixers of cards, which are readable once another program has changed one.
+    pub(super) fn mixers(&mut self) -> &mut Mixers {
+        &mut self.mixers
     }
 
     /// Returns where modules let programs in.
@@ -91,7 +107,7 @@ impl ServerDevices {
 
     /// The server has gone. Returns for how long its programs wait for the next one.
     pub fn disconnect(&mut self) -> Duration {
-        self.card = None;
+        (self.driver, self.cards) = (None, BTreeMap::new());
         let gone = self.connection.take();
         gone.map_or(Duration::ZERO, |connection| connection.streams.note_gone())
     }
@@ -118,8 +134,17 @@ impl ServerDevices {
         self.connection()
     }
 
+    /// Gives a stream that has just been opened, and holds, a volume.
+    fn begin_at(&self, stream: u32, volume: Volume) -> Result<(), Refusal> {
+        if volume == Volume::default() {
+            return Ok(());
+        }
+        let Volume { gain, muted } = volume;
+        self.ask(|streams| streams.set_volume(stream, Some(gain), Some(muted))).map(drop)
+    }
+
     /// Returns the device that drives, if it plays streams.
-    fn driver(&self) -> Result<Option<DeviceStatus>, Refusal> {
+    fn driver(&mut self) -> Result<Option<DeviceStatus>, Refusal> {
         let device = self.ask(StreamConnection::device)?;
         if device.channels == 0 {
             return Ok(None);
@@ -130,7 +155,50 @@ impl ServerDevices {
             // Without a microphone, programs record the monitor unless they name another.
             captured: if device.captures { device.captured.min(MOST_CHANNELS) } else { 0 },
         };
-        Ok(Some(DeviceStatus { name: None, number: 0, format, volume: device.volume }))
+        let card = match &self.driver {
+            Some(card) => card.clone(),
+            None => {
+                let driver = self.ask(StreamConnection::driver)?;
+                self.driver.insert(card_of(&driver).map(card)).clone()
+            }
+        };
+        Ok(Some(self.heard(None, 0, format, device.volume, card)))
+    }
+
+    /// Returns all further devices.
+    fn further(&mut self) -> Result<Vec<DeviceStatus>, Refusal> {
+        let further = self.ask(StreamConnection::further_devices)?;
+        self.cards.retain(|number, _| further.iter().any(|device| device.number == *number));
+        let mut all = Vec::with_capacity(further.len());
+        for device in further {
+            let known = || device.card.as_deref().and_then(card_of).map(card);
+            let card = self.cards.entry(device.number).or_insert_with(known).clone();
+            let format = DeviceFormat {
+                rate_hz: device.sample_rate_hz,
+                channels: device.channels.min(MOST_CHANNELS),
+                captured: device.captured.min(MOST_CHANNELS),
+            };
+            all.push(self.heard(Some(device.name), device.number, format, device.volume, card));
+        }
+        Ok(all)
+    }
+
+    /// Returns a device as it is heard through the mixer of its card.
+    fn heard(
+        &mut self,
+        name: Option<String>,
+        number: u32,
+        format: DeviceFormat,
+        volume: DeviceVolume,
+        card: Option<Card>,
+    ) -> DeviceStatus {
+        let is_untouched = volume == DeviceVolume::default();
+        let played_by = card.as_ref().filter(|_| format.channels > 0);
+        let key = played_by.map(|card| (name.clone(), number, card.name.clone()));
+        let mixer = key.and_then(|key| self.mixers.of(&key)?.volume());
+        let has_mixer = mixer.is_some();
+        let volume = mixer.map_or(volume, |mixer| together(volume, &mixer));
+        DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
     }
 }
 
@@ -159,28 +227,20 @@ impl Devices for ServerDevices {
 
     fn list(&mut self) -> Option<Vec<DeviceStatus>> {
         let driver = self.driver().ok()?;
-        let further = self.ask(StreamConnection::further_devices).ok()?;
-        let further = further.into_iter().map(|device| DeviceStatus {
-            name: Some(device.name),
-            number: device.number,
-            format: DeviceFormat {
-                rate_hz: device.sample_rate_hz,
-                channels: device.channels.min(MOST_CHANNELS),
-                captured: device.captured.min(MOST_CHANNELS),
-            },
-            volume: device.volume,
+        let further = self.further().ok()?;
+        let all: Vec<DeviceStatus> = driver.into_iter().chain(further).collect();
+        self.mixers.retain(|(name, number, card)| {
+            let is_it = |device: &DeviceStatus| {
+                let of = device.card.as_ref().map(|card| &card.name);
+                device.name == *name && device.number == *number && of == Some(card)
+            };
+            all.iter().any(is_it)
         });
-        Some(driver.into_iter().chain(further).collect())
+        Some(all)
     }
 
     fn client_roles(&mut self) -> Option<Vec<ClientRole>> {
         self.ask(StreamConnection::client_roles).ok()
-    }
-
-    fn card(&mut self) -> Option<String> {
-        let streams = self.connection.as_ref().map(|connection| &connection.streams)?;
-        let ask = || streams.driver().ok().and_then(|driver| card_of(&driver));
-        self.card.get_or_insert_with(ask).clone()
     }
 
     fn set_volume(
@@ -189,7 +249,29 @@ impl Devices for ServerDevices {
         gains: Option<ChannelGains>,
         muted: Option<bool>,
     ) -> Result<DeviceVolume, Refusal> {
-        self.ask(|streams| streams.set_device_volume(device, gains, muted))
+        let found = self.mixers.of_device(device).and_then(|mixer| {
+            let loudest = gains.map(|gains| gains.greatest(ChannelGains::CHANNELS).factor());
+            Some((mixer, mixer.volume()?, loudest.and_then(|loudest| mixer.step(loudest))))
+        });
+        let Some((mixer, before, step)) = found else {
+            return self.ask(|streams| streams.set_device_volume(device, gains, muted));
+        };
+        // What is softer first, so that nothing is louder meanwhile than before and afterwards. A
+        // card that has gone is noticed as one: its volume is that of the server then.
+        let before = before.factors.iter().copied().fold(0.0, f32::max);
+        let louder = step.filter(|step| step.factor > before);
+        if let Some(step) = step.filter(|_| louder.is_none()) {
+            let _ = mixer.set(step);
+        }
+        let left = gains.map(|gains| step.map_or(gains, |step| remainder(&gains, &step)));
+        let server = self.ask(|streams| streams.set_device_volume(device, left, muted))?;
+        if let Some(step) = louder {
+            let _ = mixer.set(step);
+        }
+        if muted == Some(false) {
+            let _ = mixer.unmute();
+        }
+        Ok(mixer.volume().map_or(server, |mixer| together(server, &mixer)))
     }
 
     fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {
@@ -245,6 +327,10 @@ impl Devices for ServerDevices {
     }
 
     fn report(&mut self, line: String) {
+        let Line::Printed { left_out } = self.line_limit.decide(now_ns()) else { return };
+        if left_out > 0 {
+            sys::report!("consort: {left_out} lines about modules were left out");
+        }
         sys::report!("consort: {}", in_one_line(&line));
     }
 
@@ -256,7 +342,9 @@ impl Devices for ServerDevices {
             channels: (0..new.channels).collect(),
             depth_frames: new.depth_frames,
         };
-        self.ask(|streams| streams.play_for(new.account, options)).map(ServerOutput::new)
+        let stream = self.ask(|streams| streams.play_for(new.account, options))?;
+        self.begin_at(stream.number(), new.volume)?;
+        Ok(ServerOutput::new(stream))
     }
 
     fn record(&mut self, new: NewInput) -> Result<ServerInput, Refusal> {
@@ -269,7 +357,9 @@ impl Devices for ServerDevices {
             interval_frames: new.kept_frames,
             lets_sleep: new.lets_sleep,
         };
-        self.ask(|streams| streams.record_for(new.account, options)).map(ServerInput::new)
+        let stream = self.ask(|streams| streams.record_for(new.account, options))?;
+        self.begin_at(stream.number(), new.volume)?;
+        Ok(ServerInput::new(stream))
     }
 
     fn return_output(&mut self, output: &mut ServerOutput) -> Result<(), Refusal> {
@@ -295,9 +385,9 @@ impl Devices for ServerDevices {
 }
 
 /// Returns the name of the card that a server says drives it.
-fn card_of(driver: &str) -> Option<String> {
+fn card_of(driver: &str) -> Option<&str> {
     let (names, _) = driver.strip_prefix("alsa ")?.split_once(" (")?;
-    Some(names.to_owned())
+    Some(names)
 }
 
 /// Returns a text that other programs have a part in as one printable line, no longer than a screen
@@ -333,7 +423,7 @@ mod tests {
     fn a_card_has_the_name_that_alsa_has_for_it() {
         let alsa =
             "alsa hw:CARD=PCH,DEV=0 (capture 2 S32_LE, playback 2 S32_LE, by its interrupts)";
-        assert_eq!(card_of(alsa).as_deref(), Some("hw:CARD=PCH,DEV=0"));
+        assert_eq!(card_of(alsa), Some("hw:CARD=PCH,DEV=0"));
         for other in ["timer", "file alsa (x) → y", "alsa"] {
             assert_eq!(card_of(other), None, "{other}");
         }

@@ -42,7 +42,7 @@ pub(crate) enum FrameError {
     #[error("a frame of a kind that was not agreed to")]
     Kind,
     /// A descriptor came without a packet about it, or such a packet without one.
-    #[error("a descriptor without the packet that it belongs to, or the other way round")]
+    #[error("a descriptor came without its packet, or a packet without its descriptor")]
     Descriptor,
     /// A segment of memory that there is already, or one too many.
     #[error("a segment of memory, {0}, which there is already, or one too many")]
@@ -95,6 +95,11 @@ impl<S: Segment> FrameReader<S> {
             // MUTATION: wanted.as_many_blocks_as_come
             _ => READ_BYTES_WITH_BLOCKS,
         }
+    }
+
+    /// Returns the memory of what came of a packet that is not complete, bytes.
+    pub fn kept_bytes(&self) -> usize {
+        self.packet.capacity()
     }
 
     /// Returns whether blocks of memory should be released without waiting for a packet.

@@ -159,7 +159,7 @@ impl<'a> Part<'a> {
         let _ = unsafe { madvise(self.begin(), self.bytes.len(), advice) };
     }
 
-    /// Of pages that were never written: their content is the file's.
+    /// Releases pages that were never written: their content is the file's.
     fn release(&self) {
         // SAFETY: the callers pass whole pages of sections that the program's file lets nobody
         // write, relocations included, so the kernel reads the same bytes again. Locked pages are

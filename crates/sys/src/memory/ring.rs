@@ -123,6 +123,17 @@ impl OwnRing {
     /// Returns the samples of `frames` frames of a channel from `position` on, in two pieces, at
     /// most the whole ring; `None` if there is no such channel.
     #[must_use]
+    pub fn samples(&self, number: u32, position: u64, frames: usize) -> Option<[&[f32]; 2]> {
+        let base = channel(&self.mapping, self.shape, number)?;
+        Some(self.shape.pieces(position, frames).map(|piece| {
+            // SAFETY: the piece is within the channel, which stays mapped as long as `self`. This
+            // process is the only writer (the seal), and writes through `&mut self` only.
+            unsafe { std::slice::from_raw_parts(base.as_ptr().add(piece.start), piece.len()) }
+        }))
+    }
+
+    /// Same as [`samples`](Self::samples), to write them.
+    #[must_use]
     pub fn samples_mut(
         &mut self,
         number: u32,
@@ -271,6 +282,12 @@ mod tests {
             for (frame, sample) in pieces.into_iter().flatten().enumerate() {
                 *sample = (100 * channel) as f32 + frame as f32;
             }
+            let own = own.samples(channel, position, 100).unwrap().concat();
+            assert!(
+                own.iter()
+                    .enumerate()
+                    .all(|(frame, sample)| { *sample == (100 * channel) as f32 + frame as f32 })
+            );
         }
         own.header().publish(position + 100);
         let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();

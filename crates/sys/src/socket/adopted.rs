@@ -6,13 +6,13 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketAddrUnix, SocketType, getsockname, sockopt};
 
-use super::Listener;
+use super::{Listener, name};
 
 /// Returns the one socket of streams for which a service manager started this program, if one did.
 /// Its name is the manager's, which continues to listen.
@@ -73,15 +73,22 @@ impl Listener {
             return Err(refused(path, "another socket"));
         }
         ioctl_fionbio(&socket, true)?;
-        let mark = path.with_extension("adopted");
-        let marked = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&mark);
+        // A server that was started by hand in between may have died with the name.
+        name::give_back(path, None);
+        let marked = OpenOptions::new().write(true).create_new(true).mode(0o600).open(mark(path));
         let has_replaced_another = match marked {
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
             Err(error) => return Err(error),
         };
-        Ok(Some(Self { socket, path: path.to_owned(), trace: mark, has_replaced_another }))
+        Ok(Some(Self { socket, path: path.to_owned(), own: None, has_replaced_another }))
     }
+}
+
+/// The file that exists while a server listens with a socket that a service manager has handed
+/// over.
+pub(super) fn mark(path: &Path) -> PathBuf {
+    path.with_extension("adopted")
 }
 
 fn listens_at(socket: &OwnedFd, path: &Path) -> Result<bool, Errno> {

@@ -3,7 +3,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, fchmod};
@@ -12,7 +12,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
 };
 
-use super::{Connection, SocketError};
+use super::{Connection, SocketError, name};
 
 const BACKLOG: i32 = 128;
 
@@ -21,16 +21,17 @@ const BACKLOG: i32 = 128;
 pub struct Listener {
     pub(super) socket: OwnedFd,
     pub(super) path: PathBuf,
-    /// Exists as long as the socket listens and is removed on drop: the socket's name, or a file
-    /// next to it.
-    pub(super) trace: PathBuf,
+    /// The file at `path`; `None`: it is the manager's, and a [mark](super::adopted::mark) exists
+    /// as long as this listens.
+    pub(super) own: Option<name::Inode>,
     pub(super) has_replaced_another: bool,
 }
 
 impl Listener {
     /// Listens at `path`, with mode 0600 from the first moment on; a missing parent directory is
     /// created with mode 0700. An existing socket is replaced: the caller holds the
-    /// [lock](crate::lock::LockFile) of the name, so its owner is dead.
+    /// [lock](crate::lock::LockFile) of the name, so it was left by a dead server, or a service
+    /// manager waits there, which has the name again once this is dropped.
     ///
     /// # Errors
     /// `AlreadyExists` if something other than a socket exists there, `InvalidInput`
@@ -57,17 +58,13 @@ impl Listener {
     }
 
     fn bind_with(path: &Path, mode: Mode) -> io::Result<Self> {
-        let has_replaced_another = remove_stale_socket(path)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // On Linux the name gets its mode from the socket; a chmod after the bind would be too
-        // late.
-        fchmod(&socket, mode)?;
-        bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener =
-            Self { socket, path: path.to_owned(), trace: path.to_owned(), has_replaced_another };
-        listen(&listener.socket, BACKLOG)?;
-        Ok(listener)
+        // That of a server that a manager had started, and that has died.
+        let was_adopted = std::fs::remove_file(super::adopted::mark(path)).is_ok();
+        let has_replaced_another = name::take(path)? | was_adopted;
+        let listening = listen_at(path, mode);
+        let socket = listening.inspect_err(|_| name::give_back(path, None))?;
+        let own = name::inode(path);
+        Ok(Self { socket, path: path.to_owned(), own, has_replaced_another })
     }
 
     /// Accepts the next connection if there is one.
@@ -83,6 +80,14 @@ impl Listener {
                 Err(errno) => return Err(errno.into()),
             }
         }
+    }
+
+    /// Closes the socket and leaves its name, as a process does that is killed.
+    #[cfg(test)]
+    pub(super) fn die(mut self) {
+        // The socket is closed by it.
+        self.socket = std::fs::File::open("/dev/null").unwrap().into();
+        std::mem::forget(self);
     }
 
     /// Returns whether the previous listener did not end cleanly: its file still existed.
@@ -106,20 +111,22 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // A file that is already gone is no error.
-        let _ = std::fs::remove_file(&self.trace);
+        if self.own.is_some() {
+            name::give_back(&self.path, self.own);
+        } else {
+            let _ = std::fs::remove_file(super::adopted::mark(&self.path));
+        }
     }
 }
 
-/// Returns whether there was one.
-fn remove_stale_socket(path: &Path) -> io::Result<bool> {
-    match path.symlink_metadata() {
-        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path).map(|()| true),
-        // MUTATION: bind.replaces_files
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+fn listen_at(path: &Path, mode: Mode) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    // On Linux the name gets its mode from the socket; a chmod after the bind would be too late.
+    fchmod(&socket, mode)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket)
 }
 
 #[cfg(test)]
@@ -191,7 +198,7 @@ mod tests {
     #[test]
     fn a_socket_left_by_a_dead_server_is_replaced() {
         let folder = Folder::new("stale");
-        std::mem::forget(Listener::bind(&folder.socket()).unwrap());
+        Listener::bind(&folder.socket()).unwrap().die();
         let listener = Listener::bind(&folder.socket()).unwrap();
         let _client = Connection::connect(&folder.socket(), None).unwrap();
         listener.try_accept().unwrap();

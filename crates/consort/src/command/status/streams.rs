@@ -3,11 +3,9 @@
 use observe::awake_reason;
 use proto::status::Status;
 use proto::stream::{
-    DeviceState, DeviceVolume, Direction, FurtherDevice, Gain, StreamStatus, Volume, WakeUpRate,
+    DeviceState, DeviceVolume, Direction, FurtherDevice, StreamStatus, Volume, WakeUpRate,
 };
 use serde_json::{Value, json};
-
-use crate::command::volume;
 
 /// The streams of all programs, and what their devices do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +14,15 @@ pub(crate) struct Streams {
     pub(crate) state: DeviceState,
     /// How often its thread wakes.
     pub(crate) wake_up_rate: WakeUpRate,
+    /// Frames that it did not render in time.
+    pub(crate) lost_frames: u64,
     /// Channels that it plays.
     pub(crate) channels: u32,
     /// Volume of all that leaves it.
     pub(crate) volume: DeviceVolume,
     /// The other devices, by name.
     pub(crate) further: Vec<FurtherDevice>,
-    /// By number.
+    /// All streams, ordered by number.
     pub(crate) streams: Vec<StreamStatus>,
 }
 
@@ -47,16 +47,15 @@ fn loudness(volume: Volume) -> String {
     if volume == Volume::default() {
         return String::new();
     }
-    format!(", volume {}", volume::as_text(volume))
+    format!(", volume {volume}")
 }
 
 /// The same of a device.
 fn loudness_of_device(volume: DeviceVolume, channels: u32) -> String {
-    let is_as_it_is = |gain: &Gain| *gain == Gain::UNITY;
-    if !volume.muted && volume.gains.first(channels as usize).iter().all(is_as_it_is) {
+    if volume.is_unity(channels) {
         return String::new();
     }
-    format!(", volume {}", volume::of_device_as_text(volume, channels))
+    format!(", volume {}", volume.as_text(channels))
 }
 
 fn loudest(volume: DeviceVolume, channels: u32) -> f32 {
@@ -69,6 +68,14 @@ fn factors(volume: DeviceVolume, channels: u32) -> Vec<f32> {
 
 fn ms(frames: u32, rate_hz: u32) -> u64 {
     u64::from(frames) * 1000 / u64::from(rate_hz.max(1))
+}
+
+/// What a device did not render in time.
+fn lost(frames: u64) -> String {
+    if frames == 0 {
+        return String::new();
+    }
+    format!(", {frames} frames not rendered in time")
 }
 
 /// The channels that a device plays, or if it plays nothing, that it captures.
@@ -90,26 +97,28 @@ impl Streams {
     /// Returns lines about the device and its streams.
     pub(super) fn as_text(&self, status: &Status) -> String {
         let mut text = format!(
-            "\ndevice   {}{}, {:.1} wake-ups a second{}\n",
+            "\ndevice   {}{}, {:.1} wake-ups a second{}{}\n",
             word(self.state),
             self.reason(status, None),
             self.wake_up_rate.per_second(),
+            lost(self.lost_frames),
             loudness_of_device(self.volume, self.channels)
         );
         for device in &self.further {
             let FurtherDevice { name, sample_rate_hz, channels, state, volume, .. } = device;
             text += &format!(
-                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {}{}{}\n",
+                "device   '{name}': {}{}, {:.1} wake-ups a second{}, {sample_rate_hz} Hz, {}{}{}\n",
                 word(*state),
                 self.reason(status, Some(device)),
                 device.wake_up_rate.per_second(),
+                lost(device.lost_frames),
                 channels_of(device),
                 loudness_of_device(*volume, *channels),
                 hardware(device)
             );
         }
         for stream in &self.streams {
-            let StreamStatus { program, name, process, depth_frames, missed_frames, .. } = stream;
+            let StreamStatus { stream: number, program, name, process, missed_frames, .. } = stream;
             let state = match (stream.plays, stream.direction) {
                 (false, _) => "holds".into(),
                 (true, Direction::Playback) => {
@@ -121,7 +130,7 @@ impl Streams {
             let further =
                 self.further.iter().find(|device| stream.device.as_ref() == Some(&device.name));
             let rate_hz = further.map_or(status.sample_rate_hz, |device| device.sample_rate_hz);
-            let at_most_ms = ms(*depth_frames, rate_hz);
+            let at_most_ms = ms(stream.depth_frames, rate_hz);
             let on =
                 stream.device.as_ref().map_or_else(String::new, |name| format!(" on '{name}'"));
             let missed = match missed_frames {
@@ -129,7 +138,8 @@ impl Streams {
                 missed => format!(", {missed} frames came too late"),
             };
             text += &format!(
-                "stream   {program} (pid {process}): {name}: {state}{on}, at most {at_most_ms} ms{}{missed}\n",
+                "stream   {number}: {program} (pid {process}): {name}: {state}{on}, at most \
+                 {at_most_ms} ms{}{missed}\n",
                 loudness(stream.volume)
             );
         }
@@ -176,6 +186,7 @@ impl Streams {
                 "why_away": device.why_away,
                 "wake_ups": device.wake_ups,
                 "wake_ups_per_second": device.wake_up_rate.per_second(),
+                "lost_frames": device.lost_frames,
                 "volume": loudest(device.volume, device.channels),
                 "volumes": factors(device.volume, device.channels),
                 "muted": device.volume.muted,
@@ -184,6 +195,7 @@ impl Streams {
         json!({
             "device": word(self.state),
             "wake_ups_per_second": self.wake_up_rate.per_second(),
+            "device_lost_frames": self.lost_frames,
             "device_volume": loudest(self.volume, self.channels),
             "device_volumes": factors(self.volume, self.channels),
             "device_muted": self.volume.muted,

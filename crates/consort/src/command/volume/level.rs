@@ -10,7 +10,7 @@ use client::stream::{ChannelGains, DeviceVolume, Gain, Volume};
 pub(super) enum Level {
     /// This factor.
     Factor(f32),
-    /// So much more.
+    /// This much louder; quieter if it is negative.
     By(f32),
     /// This many times as loud.
     Times(f32),
@@ -72,9 +72,9 @@ impl Level {
 /// A change of a volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Change {
-    /// Of how loud it is.
+    /// Changes how loud it is.
     Level(Level),
-    /// Of whether anything is heard.
+    /// Mutes or unmutes it.
     Muted(bool),
 }
 
@@ -104,33 +104,6 @@ impl Change {
             Self::Muted(muted) => Ok((None, Some(muted))),
         }
     }
-}
-
-/// Returns a volume as text: a percentage, decibels, and whether it is muted.
-pub(crate) fn as_text(volume: Volume) -> String {
-    format!("{}{}", percentage(volume.gain), mute(volume.muted))
-}
-
-/// Returns the volume of a device with this number of channels likewise: one percentage, or if its
-/// channels differ, that of each in their order.
-pub(crate) fn of_device_as_text(volume: DeviceVolume, channels: u32) -> String {
-    let gains = volume.gains.first(channels as usize);
-    let is_one = gains.iter().all(|gain| *gain == gains[0]);
-    let shown = if is_one { &gains[..1] } else { gains };
-    let shown: Vec<String> = shown.iter().copied().map(percentage).collect();
-    format!("{}{}", shown.join(" / "), mute(volume.muted))
-}
-
-fn percentage(gain: Gain) -> String {
-    let factor = gain.factor();
-    let decibels =
-        if factor > 0.0 { format!(" ({:.1} dB)", 20.0 * factor.log10()) } else { String::new() };
-    let percent = format!("{:.1}", f64::from(factor) * 100.0);
-    format!("{} %{decibels}", percent.trim_end_matches(".0"))
-}
-
-fn mute(muted: bool) -> &'static str {
-    if muted { ", muted" } else { "" }
 }
 
 #[cfg(test)]
@@ -167,23 +140,6 @@ mod tests {
             let level: Level = text.parse().unwrap();
             assert!(level.of(gain(1.0)).unwrap_err().0.contains("out of range"), "{text}");
         }
-    }
-
-    #[test]
-    fn a_volume_is_shown_with_its_decibels() {
-        let shown = |factor, muted| as_text(Volume { gain: gain(factor), muted });
-        assert_eq!(shown(1.0, false), "100 % (0.0 dB)");
-        assert_eq!(shown(0.125, true), "12.5 % (-18.1 dB), muted");
-        assert_eq!(shown(0.0, false), "0 %");
-    }
-
-    #[test]
-    fn a_devices_channels_are_shown_each_if_they_differ() {
-        let gains = ChannelGains::of(&[gain(1.0), gain(0.125)]).unwrap();
-        let shown = |muted, channels| of_device_as_text(DeviceVolume { gains, muted }, channels);
-        assert_eq!(shown(true, 2), "100 % (0.0 dB) / 12.5 % (-18.1 dB), muted");
-        assert_eq!(shown(false, 1), "100 % (0.0 dB)");
-        assert_eq!(of_device_as_text(DeviceVolume::default(), 2), "100 % (0.0 dB)");
     }
 
     #[test]

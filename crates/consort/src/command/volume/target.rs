@@ -75,6 +75,7 @@ mod tests {
             depth_frames: 1,
             missed_frames: 0,
             volume: Volume::default(),
+            volume_sources: Default::default(),
         }
     }
 
@@ -96,6 +97,7 @@ mod tests {
             card: None,
             why_away: None,
             wake_ups: 0,
+            lost_frames: 0,
             wake_up_rate: Default::default(),
             state: DeviceState::Parked,
             volume: DeviceVolume::default(),

@@ -47,6 +47,7 @@ impl Control {
             captures: facts.captures,
             wake_ups: end.shared.wake_ups.count(),
             wake_up_rate: end.shared.wake_ups.rate(now_ns()),
+            lost_frames: end.shared.lost_frames(),
             state: end.shared.state(),
             volume: end.volume,
         })

@@ -13,7 +13,8 @@ use rt::shm::{
 };
 use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
 
-use super::{DRIVER, DeviceEnd, DeviceFacts, OpenStream, State, Streams, refused, unknown};
+use super::device_end::DeviceFacts;
+use super::{DRIVER, DeviceEnd, OpenStream, State, Streams, refused, unknown};
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::realtime_limits::Locking;

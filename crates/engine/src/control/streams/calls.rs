@@ -2,16 +2,20 @@
 
 use std::collections::BTreeSet;
 
-/// The least time between two calls of the driver thread, ns. Each may have it render again what
-/// all streams play, so a program that calls all the time must not set the pace.
+/// The least time between two calls of the driver thread, on average, ns. Each may have it render
+/// again what all streams play, so a program that calls all the time must not set the pace.
 const LEAST_NS: u64 = 2_000_000;
+/// How much earlier a single call may be: a new stream calls for its connections to the device, and
+/// soon after that for its first frames.
+const AHEAD_NS: u64 = LEAST_NS;
 
 /// Which programs wait for the device, and when it is called next.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// Streams whose programs have called.
     waiting: BTreeSet<u32>,
-    last_ns: Option<u64>,
+    /// When the next call would be on time.
+    next_ns: u64,
     due_ns: Option<u64>,
 }
 
@@ -25,7 +29,7 @@ impl Calls {
     /// The driver thread is to be called for what no program waits for.
     pub(super) fn need(&mut self, now_ns: u64) {
         // MUTATION: calls.at_any_rate
-        let earliest_ns = self.last_ns.map_or(now_ns, |last_ns| last_ns + LEAST_NS);
+        let earliest_ns = self.next_ns.saturating_sub(AHEAD_NS);
         self.due_ns.get_or_insert_with(|| earliest_ns.max(now_ns));
     }
 
@@ -38,7 +42,7 @@ impl Calls {
     pub(super) fn take_due(&mut self, now_ns: u64) -> bool {
         let is_due = self.due_ns.take_if(|due_ns| *due_ns <= now_ns).is_some();
         if is_due {
-            self.last_ns = Some(now_ns);
+            self.next_ns = self.next_ns.max(now_ns) + LEAST_NS;
         }
         is_due
     }
@@ -64,10 +68,23 @@ mod tests {
         calls.add(1, 5);
         assert!(!calls.take_served(1), "the driver thread was not called yet");
         assert_eq!((calls.take_due(5), calls.take_due(5)), (true, false));
+        calls.add(1, 6);
+        assert!(calls.take_due(6), "one more is at once");
         calls.add(2, 6);
         calls.add(1, 7);
         assert_eq!(calls.due_ns(), Some(5 + LEAST_NS));
         assert!(!calls.take_due(4 + LEAST_NS) && calls.take_due(5 + LEAST_NS));
         assert_eq!([1, 2, 1].map(|stream| calls.take_served(stream)), [true, true, false]);
+    }
+
+    #[test]
+    fn a_program_that_calls_all_the_time_is_served_once_in_two_milliseconds() {
+        let mut calls = Calls::default();
+        let second = 1_000_000_000;
+        let served = (0..second).step_by(10_000).filter(|now_ns| {
+            calls.add(1, *now_ns);
+            calls.take_due(*now_ns)
+        });
+        assert_eq!(served.count() as u64, second / LEAST_NS + 1);
     }
 }

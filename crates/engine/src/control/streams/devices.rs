@@ -55,7 +55,7 @@ pub(super) struct Devices {
     pub(super) driver: DeviceEnd,
     further: BTreeMap<u32, Further>,
     last: u32,
-    /// Those whose cards are being opened.
+    /// Devices whose cards are being opened.
     pub(super) opening: Vec<Opening>,
 }
 
@@ -149,6 +149,7 @@ impl Devices {
                 .map(|why| cut(&why)),
             wake_ups: further.end.shared.wake_ups.count(),
             wake_up_rate: further.end.shared.wake_ups.rate(now_ns()),
+            lost_frames: further.end.shared.lost_frames(),
             state: further.end.shared.state(),
             volume: further.end.volume,
         };
@@ -302,6 +303,11 @@ impl Streams {
                 device.shared.call();
             }
         }
+    }
+
+    /// Calls every device at once.
+    pub(in crate::control) fn call_all(&self) {
+        self.devices.all().for_each(|device| device.shared.call());
     }
 
     /// A further device's thread has ended: what it did not give back was on its way there.

@@ -7,15 +7,16 @@
 
 use std::sync::Arc;
 
-use mix::{Recorder, Stream};
+use mix::{Recorder, Routes, Stream};
 use proto::request::RequestError;
 use proto::stream::{Direction, StreamReply};
 use sys::clock::now_ns;
 
+use super::admission::routes_of;
 use super::beginning::check_kept;
 use super::device_end::check_driver;
 use super::feeds::Feed;
-use super::{DRIVER, State, Streams, refused, routes_of, unknown};
+use super::{DRIVER, State, Streams, refused, unknown};
 use crate::control::Control;
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
@@ -208,7 +209,7 @@ impl Control {
         let drives = open.home() == DRIVER;
         streams.budget.retract(&mut open.grant);
         if drives {
-            open.routes = mix::Routes::default();
+            open.routes = Routes::default();
             self.plug_in(number)?;
         }
         Ok(())

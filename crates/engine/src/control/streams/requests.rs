@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::limits::{MAX_STREAM_POSITION, STREAMS};
+use proto::limits::MAX_STREAM_POSITION;
 use proto::request::{Reply, RequestError};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingShape, WishPage};
@@ -16,6 +16,7 @@ use super::roles::roles;
 use crate::control::Control;
 use crate::control::ticket::Ticket;
 use crate::policy::refusal;
+use crate::stream_budget::Account;
 use sys::disposal::Foreign;
 
 impl Control {
@@ -40,8 +41,8 @@ impl Control {
         let answer = match request {
             StreamRequest::Device { device } => self.stream_device(device.as_deref()),
             StreamRequest::Devices => Ok(StreamReply::Devices(self.streams.devices.statuses())),
-            StreamRequest::AwaitChange { seen, streams } => {
-                if let Err(ticket) = self.streams.watches.wait(ticket, seen, streams) {
+            StreamRequest::AwaitChange { seen, of } => {
+                if let Err(ticket) = self.streams.watches.wait(ticket, seen, of) {
                     let reason = "this connection waits for a change already";
                     self.refuse(ticket, RequestError::Failed(reason.into()));
                 }
@@ -92,11 +93,12 @@ impl Control {
     /// Keeps a request for a stream until clients that return from another server have had their
     /// time: its client must not take their names or numbers.
     fn let_wait(&mut self, ticket: Ticket, new: NewStream) {
-        if self.streams.waiting.len() < STREAMS {
-            return self.streams.waiting.push((ticket, new));
+        let process = self.peers.watch(ticket.peer, &self.poller).unwrap_or(0);
+        let account = Account::of(process, new.account);
+        if let Err(ticket) = self.streams.waiting.add(ticket, account, new) {
+            let reason = "the server has just started: ask again in a second";
+            self.refuse(ticket, RequestError::Failed(reason.into()));
         }
-        let reason = "the server has just started: ask again in a second";
-        self.refuse(ticket, RequestError::Failed(reason.into()));
     }
 
     /// Opens the streams that have waited for clients which return from another server.
@@ -104,7 +106,7 @@ impl Control {
         if self.expects_returning_clients() {
             return;
         }
-        for (ticket, new) in std::mem::take(&mut self.streams.waiting) {
+        for (ticket, new) in self.streams.waiting.take() {
             if self.peers.state(ticket.peer).is_none() {
                 continue;
             }
@@ -205,12 +207,11 @@ impl Control {
         self.unplug_ended();
         self.open_waiting_streams();
         self.call_if_due();
-        self.answer_watches();
     }
 
-    /// Answers the programs that wait for a change of devices or streams, if there was one.
-    fn answer_watches(&mut self) {
-        for (ticket, number) in self.streams.watches.take_due() {
+    /// Answers the programs that wait for a change, if there was one.
+    pub(in crate::control) fn answer_watches(&mut self) {
+        for (ticket, number) in self.streams.watches.take_due(self.registry.changes()) {
             self.reply(ticket, Reply::Stream(StreamReply::Changed { number }));
         }
     }

@@ -3,7 +3,8 @@ mod kept_volumes;
 mod moving;
 
 use device::{Channels, DeviceLatency};
-use proto::stream::{DeviceState, DeviceVolume, Gain};
+use proto::limits::{STREAM_NAME_BYTES, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM};
+use proto::stream::{DeviceState, DeviceVolume, Gain, NewStream, VolumeSource, Watched};
 use rt::shm::WishPage;
 use rt::stream::Gains;
 use sys::clock::now_ns;
@@ -11,6 +12,7 @@ use sys::memory::OwnRing;
 
 use super::beginning::Beginning;
 use super::*;
+use crate::opening::DriverFacts;
 use crate::policy::Permissions;
 use crate::realtime_limits::Locking;
 use crate::stream_part::StreamDevice;
@@ -220,6 +222,7 @@ fn a_process_that_plays_for_others_has_streams_for_hundreds() {
         small(10, account).unwrap_or_else(|error| panic!("{account}: {error}"));
     }
     assert!(refusal(small(10, 1000)).contains("one program"));
+    assert!(refusal(small(20, 0)).contains("one program"), "on another connection as well");
 }
 
 #[test]
@@ -242,9 +245,12 @@ fn streams_of_a_device_that_has_gone_have_ended() {
     let page = Arc::clone(page);
     scenario.ordered();
     let device = StreamDevice::new(48_000, 2, Gains::default(), 64);
+    // A player watches devices, and sleeps as long as it has frames queued.
+    scenario.streams.watches.wait(Ticket { peer: 1, number: 9 }, 0, Watched::Devices).unwrap();
     scenario.returns.push(StreamReturn::Device { device, is_cut: true }).unwrap();
     scenario.streams.take_returns();
     assert!(page.has_ended() && scenario.streams.is_empty());
+    assert_eq!(scenario.streams.watches.take_due(0).len(), 1, "its program is woken");
     assert_eq!(scenario.ordered(), [""; 0], "the loop is back already");
     let (number, shape) = scenario.open(1, stereo()).unwrap();
     assert_eq!(scenario.begin(1, number, shape), Ok(true), "another one is needed");
@@ -269,6 +275,26 @@ fn the_volume_of_another_programs_stream_needs_the_permission_to_patch() {
     assert_eq!(scenario.streams.streams[&number].gain.get(), 0.5, "for the driver thread");
     let unknown = scenario.streams.set_volume((1, 1), Permissions::ALL, number + 1, half);
     assert!(refusal(unknown).contains("there is no stream"));
+}
+
+#[test]
+fn who_changed_the_volume_of_a_stream_is_shown() {
+    let mut scenario = Scenario::new();
+    let number = scenario.begun(1);
+    let mut sources = |peer: u64, change| {
+        let whose = (peer, process(peer));
+        scenario.streams.set_volume(whose, Permissions::ALL, number, change).unwrap();
+        let VolumeSources { gain, muted } =
+            scenario.streams.statuses_after(0, 0).remove(0).volume_sources;
+        (gain, muted)
+    };
+    let half = (Some(Gain::new(0.5).unwrap()), None);
+    let (nobody, own, other) =
+        (VolumeSource::Nobody, VolumeSource::Program, VolumeSource::OtherProgram);
+    assert_eq!(sources(1, half), (own, nobody));
+    assert_eq!(sources(2, (None, Some(true))), (own, other));
+    assert_eq!(sources(11, (Some(Gain::UNITY), None)), (own, other), "the same process");
+    assert_eq!(sources(2, half), (other, other));
 }
 
 #[test]

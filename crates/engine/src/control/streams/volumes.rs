@@ -4,7 +4,7 @@
 //! newest value when it is called.
 
 use proto::request::RequestError;
-use proto::stream::{ChannelGains, DeviceVolume, Gain, Volume};
+use proto::stream::{ChannelGains, DeviceVolume, Gain, Volume, VolumeSource};
 use rt::stream::{Gains, MAX_GAIN};
 use sys::clock::now_ns;
 
@@ -57,11 +57,15 @@ impl Streams {
         (gain, muted): Change,
     ) -> Result<Volume, RequestError> {
         let stream = self.streams.get_mut(&number).ok_or_else(|| unknown(number))?;
+        let is_own = stream.is_of(peer, process);
         // MUTATION: set_volume.of_others, set_volume.of_others_by_page
-        if !permissions.patch && !stream.is_of(peer, process) {
+        if !permissions.patch && !is_own {
             return Err(refusal("change the volume of another program's stream"));
         }
-        stream.volume = stream.volume.changed(gain, muted);
+        let change = (stream.volume, stream.volume.changed(gain, muted));
+        let source = if is_own { VolumeSource::Program } else { VolumeSource::OtherProgram };
+        stream.volume_sources = stream.volume_sources.changed(change, source);
+        stream.volume = change.1;
         stream.gain.set(stream.volume.factor());
         let volume = stream.volume;
         if let Some(device) = self.devices.get_mut(stream.home()) {

@@ -1,6 +1,6 @@
-//! Programs that wait for a change of the devices: for one that comes or goes, another volume, a
-//! stream that moves, or another role of a client; and programs that wait for a change of the
-//! streams as well.
+//! Programs that wait for a change of the devices, of the streams as well, or of the graph.
+
+use proto::stream::Watched;
 
 use super::Ticket;
 
@@ -18,7 +18,7 @@ pub(super) struct Watches {
 struct Watch {
     ticket: Ticket,
     seen: u64,
-    streams: bool,
+    of: Watched,
 }
 
 impl Watches {
@@ -33,23 +33,27 @@ impl Watches {
         self.last_of_any += 1;
     }
 
-    /// Has a program wait until there is another change than the last one it has `seen`: of the
-    /// devices, or of `streams` as well.
+    /// Has a program wait until there is another change than the last one it has `seen`.
     ///
     /// # Errors
     /// The ticket, if its peer waits already.
-    pub(super) fn wait(&mut self, ticket: Ticket, seen: u64, streams: bool) -> Result<(), Ticket> {
+    pub(super) fn wait(&mut self, ticket: Ticket, seen: u64, of: Watched) -> Result<(), Ticket> {
         if self.waiting.iter().any(|watch| watch.ticket.peer == ticket.peer) {
             return Err(ticket);
         }
-        self.waiting.push(Watch { ticket, seen, streams });
+        self.waiting.push(Watch { ticket, seen, of });
         Ok(())
     }
 
     /// Takes those that are to be answered, each with the number of the last change.
-    pub(super) fn take_due(&mut self) -> Vec<(Ticket, u64)> {
+    /// `last_of_graph`: that of the graph.
+    pub(super) fn take_due(&mut self, last_of_graph: u64) -> Vec<(Ticket, u64)> {
         let (last, last_of_any) = (self.last, self.last_of_any);
-        let number = |watch: &Watch| if watch.streams { last_of_any } else { last };
+        let number = |watch: &Watch| match watch.of {
+            Watched::Devices => last,
+            Watched::Streams => last_of_any,
+            Watched::Graph => last_of_graph,
+        };
         let due = self.waiting.extract_if(.., |watch| watch.seen != number(watch));
         due.map(|watch| {
             let number = number(&watch);
@@ -68,45 +72,56 @@ impl Watches {
 mod tests {
     use super::*;
 
+    const GRAPH: u64 = 5;
+
     fn ticket(peer: u64) -> Ticket {
         Ticket { peer, number: 7 }
     }
 
     fn due(watches: &mut Watches) -> Vec<(u64, u64)> {
-        watches.take_due().into_iter().map(|(ticket, number)| (ticket.peer, number)).collect()
+        watches.take_due(GRAPH).into_iter().map(|(ticket, number)| (ticket.peer, number)).collect()
     }
 
     #[test]
     fn a_program_is_answered_once_for_all_changes_that_it_has_not_seen() {
         let mut watches = Watches::default();
-        watches.wait(ticket(1), 0, false).unwrap();
+        watches.wait(ticket(1), 0, Watched::Devices).unwrap();
         assert_eq!(due(&mut watches), [], "nothing has changed");
         watches.note_change();
         watches.note_change();
         assert_eq!(due(&mut watches), [(1, 2)]);
         assert_eq!(due(&mut watches), [], "once");
-        watches.wait(ticket(1), 2, false).unwrap();
-        watches.wait(ticket(2), 1, false).unwrap();
+        watches.wait(ticket(1), 2, Watched::Devices).unwrap();
+        watches.wait(ticket(2), 1, Watched::Devices).unwrap();
         assert_eq!(due(&mut watches), [(2, 2)], "the other one has seen it");
     }
 
     #[test]
     fn a_change_of_a_stream_wakes_only_programs_that_wait_for_streams() {
         let mut watches = Watches::default();
-        watches.wait(ticket(1), 0, false).unwrap();
-        watches.wait(ticket(2), 0, true).unwrap();
+        watches.wait(ticket(1), 0, Watched::Devices).unwrap();
+        watches.wait(ticket(2), 0, Watched::Streams).unwrap();
         watches.note_stream_change();
         assert_eq!(due(&mut watches), [(2, 1)]);
-        watches.wait(ticket(2), 1, true).unwrap();
+        watches.wait(ticket(2), 1, Watched::Streams).unwrap();
         watches.note_change();
         assert_eq!(due(&mut watches), [(1, 1), (2, 2)], "a change of the devices wakes both");
     }
 
     #[test]
+    fn a_change_of_the_graph_wakes_only_programs_that_wait_for_it() {
+        let mut watches = Watches::default();
+        watches.wait(ticket(1), 0, Watched::Streams).unwrap();
+        watches.wait(ticket(2), GRAPH, Watched::Graph).unwrap();
+        watches.wait(ticket(3), GRAPH - 1, Watched::Graph).unwrap();
+        assert_eq!(due(&mut watches), [(3, GRAPH)], "the others have seen it, or wait for streams");
+    }
+
+    #[test]
     fn a_connection_waits_once_and_not_after_its_end() {
         let mut watches = Watches::default();
-        watches.wait(ticket(1), 0, false).unwrap();
-        assert_eq!(watches.wait(ticket(1), 0, true), Err(ticket(1)));
+        watches.wait(ticket(1), 0, Watched::Devices).unwrap();
+        assert_eq!(watches.wait(ticket(1), 0, Watched::Streams), Err(ticket(1)));
         watches.forget(1);
         watches.note_change();
         assert!(due(&mut watches).is_empty());

@@ -12,7 +12,7 @@ use crate::front_end::sinks::{Face, Shown};
 use crate::output::{Devices, NewLink, NewLoopback};
 use crate::processing::{NewEcho, NewSpeex, Processing};
 
-/// Of both without arguments, as in PulseAudio.
+/// Rate and channels of both devices by default, as in PulseAudio.
 const RATE_HZ: u32 = 32_000;
 const CHANNELS: usize = 1;
 /// What PulseAudio 16.1 takes and has without arguments, ms.
@@ -27,7 +27,7 @@ const QUIETEST_DB: i32 = -120;
 struct Asked {
     source: Named,
     sink: Named,
-    /// Of both new devices.
+    /// Rate of both new devices.
     rate_hz: u32,
     map: ChannelMap,
     speex: Option<NewSpeex>,

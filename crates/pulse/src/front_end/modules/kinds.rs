@@ -18,6 +18,10 @@ pub(in crate::front_end) enum Kind {
     SwitchOnConnect,
     RescueStreams,
     SuspendOnIdle,
+    StreamRestore,
+    DeviceRestore,
+    RoleCork,
+    RoleDucking,
     TunnelSink,
     TunnelSource,
     SimpleProtocolTcp,
@@ -38,7 +42,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 23] = [
+const ALL: [Facts; 27] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -210,6 +214,37 @@ const ALL: [Facts; 23] = [
         keys: &["timeout"],
     },
     Facts {
+        kind: Kind::StreamRestore,
+        name: c"module-stream-restore",
+        description: "Volume, mute and device of streams are remembered (always)",
+        keys: &[
+            "restore_device",
+            "restore_volume",
+            "restore_muted",
+            "on_hotplug",
+            "on_rescue",
+            "fallback_table",
+        ],
+    },
+    Facts {
+        kind: Kind::DeviceRestore,
+        name: c"module-device-restore",
+        description: "Volume and mute of devices are remembered (always)",
+        keys: &["restore_port", "restore_volume", "restore_muted", "restore_formats"],
+    },
+    Facts {
+        kind: Kind::RoleCork,
+        name: c"module-role-cork",
+        description: "Streams of some roles hold others while they are heard",
+        keys: &["trigger_roles", "cork_roles", "global", "use_source_trigger"],
+    },
+    Facts {
+        kind: Kind::RoleDucking,
+        name: c"module-role-ducking",
+        description: "Streams of some roles turn others down while they are heard",
+        keys: &["trigger_roles", "ducking_roles", "global", "volume", "use_source_trigger"],
+    },
+    Facts {
         kind: Kind::TunnelSink,
         name: c"module-tunnel-sink",
         description: "A sink that is heard at another server",
@@ -377,6 +412,8 @@ impl Kind {
             Self::AlwaysSink
                 | Self::SwitchOnConnect
                 | Self::SuspendOnIdle
+                | Self::StreamRestore
+                | Self::DeviceRestore
                 | Self::ZeroconfPublish
                 | Self::ZeroconfDiscover
         )

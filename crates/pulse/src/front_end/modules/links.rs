@@ -5,8 +5,8 @@ use super::arguments::Arguments;
 use super::kinds::Kind;
 use super::plans::Plan;
 use super::streams::Side;
-use super::{Module, OwnLink, State};
-use crate::front_end::FrontEnd;
+use super::{Asker, Module, OwnLink, State};
+use crate::front_end::{Answer, FrontEnd};
 use crate::output::{Devices, NewLink, NewLoopback};
 
 impl<D: Devices> FrontEnd<D> {
@@ -16,8 +16,11 @@ impl<D: Devices> FrontEnd<D> {
         match (module.state, begun) {
             (State::Awaited(asker), Ok(())) => {
                 self.module_streams_begin(index);
-                if let Some(bytes) = self.module_is_there(index, asker) {
-                    self.send_if_there(asker.client, bytes);
+                let answer = self.module_is_there(index, asker);
+                if let (Some(Answer::Packet(bytes)), Asker::Program { client, .. }) =
+                    (answer, asker)
+                {
+                    self.send_if_there(client, bytes);
                 }
                 self.loopbacks_follow(now_ns);
             }

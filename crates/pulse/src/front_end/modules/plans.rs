@@ -8,7 +8,10 @@ use pulseaudio::protocol::Props;
 
 use super::arguments::{Arguments, Samples};
 use super::kinds::Kind;
-use super::policies::{always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect};
+use super::policies::{
+    always_sink, native_protocol_tcp, remembering, suspend_on_idle, switch_on_connect,
+};
+use super::roles::roles;
 use super::tunnels;
 use super::x11::x11_bell;
 use super::zeroconf::zeroconf_discover;
@@ -78,6 +81,8 @@ impl<D: Devices> FrontEnd<D> {
             // It is how streams behave here.
             Kind::RescueStreams => Ok(Plan::BUILT_IN),
             Kind::SuspendOnIdle => suspend_on_idle(arguments),
+            Kind::StreamRestore | Kind::DeviceRestore => remembering(kind, arguments),
+            Kind::RoleCork | Kind::RoleDucking => roles(kind, arguments),
             Kind::TunnelSink => self.tunnel(tunnels::Direction::There, arguments),
             Kind::TunnelSource => self.tunnel(tunnels::Direction::Here, arguments),
             Kind::SimpleProtocolTcp => self.simple_protocol_tcp(arguments),

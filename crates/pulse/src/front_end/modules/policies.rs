@@ -27,6 +27,20 @@ pub(super) fn suspend_on_idle(arguments: &Arguments) -> Result<Plan, String> {
     Ok(Plan::BUILT_IN)
 }
 
+/// What streams and devices had is remembered, and all of it is restored.
+pub(super) fn remembering(kind: Kind, arguments: &Arguments) -> Result<Plan, String> {
+    // The other keys are those of earlier versions, which PulseAudio does not read either.
+    for key in kind.keys().iter().filter(|key| key.starts_with("restore_")) {
+        if arguments.boolean(key)? == Some(false) {
+            return Err(format!("{key} is always so here"));
+        }
+    }
+    if arguments.text("fallback_table").is_some() {
+        return Err("fallback_table is not known here: write rules into desktop.rules".into());
+    }
+    Ok(Plan::BUILT_IN)
+}
+
 /// What is new becomes the default.
 pub(super) fn switch_on_connect(arguments: &Arguments) -> Result<Plan, String> {
     arguments.boolean("only_from_unavailable")?;

@@ -11,7 +11,7 @@ use super::arguments::Arguments;
 use super::kinds::Kind;
 use super::plans::{Plan, PlannedDevice};
 use super::{Asker, Module, OwnDevice, OwnLink, State};
-use crate::front_end::{Answer, Answered, Client, FrontEnd, Way};
+use crate::front_end::{Answer, Answered, Client, FrontEnd};
 use crate::output::{Devices, NewListening, NewNullDevice, Refusal};
 use crate::wire;
 
@@ -51,7 +51,10 @@ impl<D: Devices> FrontEnd<D> {
         Some(match command {
             Command::LoadModule(asked) => {
                 let (name, argument) = (&*asked.name, asked.arguments.as_deref());
-                let loaded = self.load_module(Asker { client, tag }, name, argument, now_ns);
+                // One that fails takes an index as well, as in PulseAudio.
+                let index = self.modules.next_index();
+                let asker = Asker::Program { client, tag };
+                let loaded = self.load_module(index, asker, name, argument, now_ns);
                 loaded.map_err(|failure| match failure {
                     Failure::NotNow => PulseError::Busy,
                     Failure::Because(reason) => {
@@ -63,6 +66,7 @@ impl<D: Devices> FrontEnd<D> {
             }
             Command::UnloadModule(index) => match self.modules.get(*index) {
                 Some(_) => {
+                    self.modules.leave_unloaded(*index);
                     self.remove_module(*index, now_ns);
                     Ok(Answer::Done)
                 }
@@ -89,28 +93,32 @@ impl<D: Devices> FrontEnd<D> {
         module.info(index, used)
     }
 
-    /// Loads a module.
+    /// Loads a module, as the one of this index.
     ///
     /// # Errors
     /// Why it cannot be there, or not yet.
-    fn load_module(
+    pub(super) fn load_module(
         &mut self,
+        index: u32,
         asker: Asker,
         name: &CStr,
         argument: Option<&CStr>,
         now_ns: u64,
     ) -> Result<Answer, Failure> {
-        // One that fails takes an index as well, as in PulseAudio.
-        let index = self.modules.next_index();
         let kind = Kind::named(name).ok_or("there is no such module")?;
         let text =
-            argument.unwrap_or_default().to_str().map_err(|_| "the arguments are no text")?;
+            argument.unwrap_or_default().to_str().map_err(|_| "the arguments are not text")?;
         // PulseAudio does not read those of a module that does nothing.
         let text = if kind == Kind::RescueStreams { "" } else { text };
         let arguments = Arguments::read(text, kind.keys())?;
-        let way = self.clients.get(&asker.client).map(|known| known.origin.way);
+        let is_network = match asker {
+            Asker::Program { client, .. } => {
+                self.clients.get(&client).is_none_or(|known| known.origin.way.is_network())
+            }
+            Asker::Rules => false,
+        };
         // MUTATION: modules.files_for_the_network
-        let is_refused = kind.reaches_outside() && way.is_none_or(Way::is_network);
+        let is_refused = kind.reaches_outside() && is_network;
         if is_refused {
             return Err("a program over the network asks for it".into());
         }
@@ -119,7 +127,10 @@ impl<D: Devices> FrontEnd<D> {
         }
         // MUTATION: modules.without_limit
         if self.modules.count(|_| true) >= MAX_MODULES {
-            return Err(format!("there are {MAX_MODULES} modules, and these are the most").into());
+            return Err(format!(
+                "{MAX_MODULES} modules are loaded already, and more are not allowed"
+            )
+            .into());
         }
         // MUTATION: modules.arguments_without_limit
         if self.modules.arguments_bytes() + text.len() > MAX_ARGUMENTS_BYTES {
@@ -131,7 +142,10 @@ impl<D: Devices> FrontEnd<D> {
             self.listen_for_module(index, listening)?;
         }
         if link.is_some() && self.modules.links().count() >= MAX_LINKS {
-            return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most").into());
+            return Err(format!(
+                "{MAX_LINKS} modules pass sound on already, and more are not allowed"
+            )
+            .into());
         }
         if link.is_some() && self.has_no_server() {
             return Err(Failure::NotNow);
@@ -160,7 +174,7 @@ impl<D: Devices> FrontEnd<D> {
             return Err("another program has removed its device".into());
         }
         let Some(link) = link else {
-            let answer = self.module_is_there(index, asker).map(Answer::Packet);
+            let answer = self.module_is_there(index, asker);
             match kind {
                 Kind::AlwaysSink => self.keep_a_sink(now_ns),
                 // As in PulseAudio, it goes at once: what it was for happens without it.
@@ -182,7 +196,7 @@ impl<D: Devices> FrontEnd<D> {
     fn listen_for_module(&mut self, index: u32, listening: NewListening) -> Result<(), String> {
         let has_cookie = listening.takes_cookie && self.admission.cookie.is_some();
         if !has_cookie && !listening.is_open && listening.open_to.is_empty() {
-            return Err("nobody could come in: there is no cookie".into());
+            return Err("no program could connect: there is no cookie".into());
         }
         self.devices.listen(index, listening)
     }
@@ -204,12 +218,15 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// A module is there: returns the answer to the program that loads it.
-    pub(super) fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Vec<u8>> {
+    /// A module is there: returns the answer to what loads it; `None`: there is none of this index.
+    pub(super) fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Answer> {
         self.modules.get_mut(index)?.state = State::There;
+        // It may be about roles.
+        self.desktop.is_stale = true;
         self.notify(Facility::Module, EventType::New, index);
-        let version = self.clients.get(&asker.client).map_or(0, Client::version);
-        Some(wire::reply(asker.tag, &LookupReply(index), version))
+        let Asker::Program { client, tag } = asker else { return Some(Answer::Done) };
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        Some(Answer::Packet(wire::reply(tag, &LookupReply(index), version)))
     }
 
     /// A device of a module has gone: the module goes as well, with another one that it has, unless
@@ -250,6 +267,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A module has gone, or does with its device.
     pub(super) fn forget_module(&mut self, index: u32) {
         let Some(module) = self.modules.remove(index) else { return };
+        self.desktop.is_stale = true;
         self.module_streams_end(&module.streams);
         if module.link.is_some() {
             self.devices.unlink(index);
@@ -260,10 +278,10 @@ impl<D: Devices> FrontEnd<D> {
         }
         match module.state {
             State::There => self.notify(Facility::Module, EventType::Removed, index),
-            State::Awaited(Asker { client, tag }) => {
+            State::Awaited(Asker::Program { client, tag }) => {
                 self.send_if_there(client, wire::error(tag, FAILED));
             }
-            State::Begins => {}
+            State::Awaited(Asker::Rules) | State::Begins => {}
         }
     }
 }

@@ -32,7 +32,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-/// Those of other machines are connected by tunnels.
+/// Plans tunnels to the devices of other machines.
 pub(super) fn zeroconf_discover(arguments: &Arguments) -> Result<Plan, String> {
     let latency_ms = arguments.number("latency_msec", 1..=30_000)?;
     let latency_ms = latency_ms.map(|ms| ms.max(*LATENCY_MS.start()));

@@ -229,6 +229,7 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     let devices = scene.front_end.devices_mut();
     devices.devices.truncate(1);
     devices.devices[0].volume = DeviceVolume::default();
+    devices.devices[0].is_untouched = true;
     scene.server_comes();
     let idle = |mut sinks: Vec<SinkInfo>| {
         sinks.iter_mut().for_each(|sink| sink.state = SinkState::Idle);
@@ -246,6 +247,7 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     let louder = ChannelGains::all(Gain::new(0.75).expect("a gain"));
     let louder = DeviceVolume { gains: louder, muted: false };
     scene.front_end.devices_mut().devices[0].volume = louder;
+    scene.front_end.devices_mut().devices[0].is_untouched = false;
     scene.server_comes();
     assert_eq!(scene.front_end.devices_mut().devices[0].volume, louder);
 }

@@ -4,11 +4,12 @@ use confinement::Confinement;
 use policy::Rules;
 use pulseaudio::protocol::{
     ChannelVolume, CreateRecordStreamReply, LoadModuleParams, LookupReply, MoveStreamParams,
-    RecordStreamParams, SetDeviceMuteParams, SetDeviceVolumeParams, SetStreamMuteParams,
-    SetStreamVolumeParams, SinkInputInfo, Volume,
+    RecordStreamParams, SampleInfo, SetDeviceMuteParams, SetDeviceVolumeParams,
+    SetStreamMuteParams, SetStreamVolumeParams, SinkInputInfo, Volume,
 };
 
 use super::recording::asked;
+use super::samples::{play, uploaded};
 use super::*;
 use crate::front_end::Confined;
 
@@ -186,4 +187,45 @@ fn what_a_confined_program_changes_of_its_streams_is_not_remembered() {
         assert_eq!(info.cvolume.channels() == half().channels(), is_remembered);
         assert_eq!(scene.front_end.take_memory_has_changed(), is_remembered);
     }
+}
+
+/// How many samples there are.
+fn sample_count(scene: &mut Scene, client: u32) -> usize {
+    scene.ask::<Vec<SampleInfo>>(client, &Command::GetSampleInfoList).expect("a list").len()
+}
+
+#[test]
+fn a_confined_programs_samples_are_heard_by_no_other_and_end_with_it() {
+    let mut scene = Scene::new();
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    uploaded(&mut scene, boxed);
+    uploaded(&mut scene, boxed);
+    assert_eq!(sample_count(&mut scene, free), 1, "it may replace its own");
+    let played = scene.ask::<LookupReply>(boxed, &play("bell"));
+    assert!(played.is_ok(), "{played:?}");
+    let played = scene.ask::<LookupReply>(free, &play("bell"));
+    assert_eq!(played, Err(PulseError::NoEntity), "what it may have chosen for others");
+    uploaded(&mut scene, free);
+    assert_eq!(sample_count(&mut scene, free), 2, "one for all programs");
+    let second = scene.admitted_of(3);
+    scene.front_end.disconnected(boxed);
+    assert_eq!(sample_count(&mut scene, free), 2, "it has another connection");
+    scene.front_end.disconnected(second);
+    assert_eq!(sample_count(&mut scene, free), 1);
+    let boxed = scene.confined();
+    let played = scene.ask::<LookupReply>(boxed, &play("bell"));
+    assert!(played.is_ok(), "what is for all is for it as well: {played:?}");
+}
+
+#[test]
+fn a_confined_program_removes_only_its_own_samples() {
+    let mut scene = Scene::new();
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    let remove = Command::RemoveSample(text("bell"));
+    assert_eq!(scene.tell(boxed, &remove), Err(PulseError::NoEntity));
+    uploaded(&mut scene, free);
+    assert_eq!(scene.tell(boxed, &remove), DENIED);
+    uploaded(&mut scene, boxed);
+    assert_eq!(scene.tell(boxed, &remove), Ok(()));
+    assert_eq!((scene.tell(boxed, &remove), sample_count(&mut scene, free)), (DENIED, 1));
 }

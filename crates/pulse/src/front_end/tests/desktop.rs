@@ -23,7 +23,7 @@ impl Scene {
         Self::remembering(devices, &memory, rules)
     }
 
-    fn remembering(devices: Silence, memory: &str, rules: &str) -> Self {
+    pub(super) fn remembering(devices: Silence, memory: &str, rules: &str) -> Self {
         let memory = Memory::parse(memory).expect("a memory");
         let (rules, complaints) = Rules::parse(rules);
         assert_eq!(complaints, []);
@@ -243,7 +243,7 @@ fn a_device_gets_its_volume_again_unless_somebody_has_changed_it() {
     assert!(scene.front_end.take_memory_has_changed());
     let memory = scene.front_end.memory().clone();
     let volume = Volumes::of([("front-left", 0x8000), ("front-right", 0x4000)]);
-    let set = DeviceEntry { volume, muted: false };
+    let set = DeviceEntry { volume, muted: false, mixer: false };
     assert_eq!(["consort", "other"].map(|name| memory.device(name)), [Some(&set); 2]);
     let mut later = Scene::remembering(Silence::stereo(), &memory.to_text(), "");
     let gains = |scene: &mut Scene, device: usize| {
@@ -254,7 +254,7 @@ fn a_device_gets_its_volume_again_unless_somebody_has_changed_it() {
     later.plug("other");
     assert_eq!(gains(&mut later, 1), [0.125, 0.015_625]);
     let mut devices = Silence::stereo();
-    devices.devices[0].volume.muted = true;
+    (devices.devices[0].volume.muted, devices.devices[0].is_untouched) = (true, false);
     let mut changed = Scene::remembering(devices, &memory.to_text(), "");
     assert_eq!(gains(&mut changed, 0), [1.0; 2]);
 }

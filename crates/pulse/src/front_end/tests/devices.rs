@@ -1,5 +1,6 @@
 //! Several sinks: they come and go, streams move between them, and modules add some.
 
+use client::stream::Volume;
 use pulseaudio::protocol::{
     CreateRecordStreamReply, GetSourceInfo, LoadModuleParams, LookupReply, ModuleInfo,
     MoveStreamParams, RecordStreamParams, ServerInfo, SinkInfo, SinkInputInfo, SourceInfo,
@@ -181,6 +182,22 @@ fn a_stream_that_is_moved_is_told_where_it_plays_and_what_it_is_granted() {
     assert_eq!(devices.moved, [(1, Some("near".into()))], "by the server, of the same rate");
     let opened: Vec<_> = devices.opened.iter().map(|new| new.device.as_deref()).collect();
     assert_eq!(opened, [None, Some("far")], "as another one, of another rate");
+}
+
+#[test]
+fn what_a_user_has_set_on_the_server_stays_with_a_stream_that_is_opened_again_elsewhere() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.add("far", Some(44_100));
+    let stream = scene.stream(client).stream_index;
+    let quiet = Volume { muted: true, ..Volume::default() };
+    if let Some(input) = scene.front_end.inputs.get_mut(stream) {
+        input.playback.output_mut().volume = quiet;
+    }
+    scene.tell(client, &Command::MoveSinkInput(to(stream, "far"))).expect("moved");
+    let opened = &scene.front_end.devices_mut().opened;
+    let volumes: Vec<Volume> = opened.iter().map(|new| new.volume).collect();
+    assert_eq!(volumes, [Volume::default(), quiet]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod policies;
 mod processing;
 mod rtp;
+mod ruled;
 mod streams;
 mod tunnels;
 mod x11;

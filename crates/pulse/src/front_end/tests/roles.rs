@@ -106,3 +106,26 @@ fn a_rule_turns_streams_down_while_another_is_heard() {
     let why = scene.why(client, music.stream_index, "other");
     assert!(why.starts_with("-12 dB while sink input"), "{why}");
 }
+
+#[test]
+fn a_module_about_roles_does_so_from_when_it_is_loaded_until_it_is_unloaded() {
+    let mut scene = Scene::new();
+    let player = scene.admitted();
+    let [music, game] = [c"music", c"game"].map(|role| scene.role(player, role));
+    scene.events(player);
+    let arguments = "trigger_roles=game ducking_roles=music volume=-20dB";
+    let ducking = scene.load_named(player, "module-role-ducking", arguments).expect("loaded");
+    let expected = format!(
+        "-20 dB while sink input {} plays: module {ducking} was loaded for that",
+        game.stream_index
+    );
+    assert_eq!(scene.why(player, music.stream_index, "other"), expected);
+    let arguments = "trigger_roles=game cork_roles=music";
+    let cork = scene.load_named(player, "module-role-cork", arguments).expect("loaded");
+    assert!(scene.shown(player, music.stream_index).muted);
+    scene.tell(player, &Command::UnloadModule(cork)).expect("unloaded");
+    assert!(!scene.shown(player, music.stream_index).muted);
+    assert_eq!(scene.why(player, music.stream_index, "other"), expected);
+    scene.tell(player, &Command::UnloadModule(ducking)).expect("unloaded");
+    assert_eq!(scene.why(player, music.stream_index, "other"), "");
+}

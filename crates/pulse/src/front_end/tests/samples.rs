@@ -33,7 +33,7 @@ fn send_samples(scene: &mut Scene, client: u32, channel: u32, bytes: &[u8]) {
     scene.send_bytes(client, &frame);
 }
 
-fn uploaded(scene: &mut Scene, client: u32) {
+pub(super) fn uploaded(scene: &mut Scene, client: u32) {
     let channel = created(scene, client, 400).expect("an upload");
     send_samples(scene, client, channel, &[1; 300]);
     // More than its length.
@@ -41,7 +41,7 @@ fn uploaded(scene: &mut Scene, client: u32) {
     scene.tell(client, &Command::FinishUploadStream(channel)).expect("uploaded");
 }
 
-fn play(name: &str) -> Command {
+pub(super) fn play(name: &str) -> Command {
     Command::PlaySample(PlaySampleParams {
         sink_index: None,
         sink_name: None,

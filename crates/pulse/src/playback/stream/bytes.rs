@@ -10,8 +10,6 @@ use crate::wire::Seek;
 
 /// Bytes that are converted at once.
 const PIECE_BYTES: usize = 4096;
-/// The part of what is kept by which the room for it grows, at least.
-const GROWTH_PART: usize = 8;
 /// How long after a wish the device goes on elsewhere in the ring, about, ns: it does so within 10
 /// ms.
 const OBEYED_NS: u64 = 5_000_000;
@@ -35,7 +33,9 @@ impl<O: Output> Playback<O> {
         let queued = self.queued(now_ns) + bytes.len() as u64;
         // What the device has ready is not the program's to count.
         let ready = self.pace().bytes(self.attributes.sink_latency_us);
-        if queued > u64::from(self.attributes.max_length) + u64::from(ready) {
+        let most = u64::from(self.attributes.max_length) + u64::from(ready);
+        // MUTATION: write.beyond_what_one_program_may_keep
+        if queued > most.min(self.most_kept as u64) {
             self.notices.push(Notice::Overflow);
         } else if !bytes.is_empty() {
             self.append(bytes);
@@ -78,22 +78,12 @@ impl<O: Output> Playback<O> {
                 break;
             }
             let piece = &bytes[taken..taken + count];
-            self.keep(piece);
+            self.sent.push(piece);
             let Self { converter, output, .. } = self;
             converter.push(piece, |planes| output.write(planes));
             taken += count;
         }
         taken
-    }
-
-    /// Keeps bytes until they are heard. The queue goes round in all the room that it has, so this
-    /// grows by parts: doubled, much of it would be memory that is used for nothing.
-    fn keep(&mut self, piece: &[u8]) {
-        let room = self.sent.capacity() - self.sent.len();
-        if piece.len() > room {
-            self.sent.reserve_exact(piece.len().max(self.sent.len() / GROWTH_PART));
-        }
-        self.sent.extend(piece);
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.
@@ -147,20 +137,17 @@ impl<O: Output> Playback<O> {
     /// Goes on being written at a byte that is in the ring already. What is to be heard before it
     /// is written again: the ring cannot be changed where the device may have read it.
     fn go_back(&mut self, to: i64, now_ns: u64) {
-        self.forget_heard(now_ns);
-        let mut unheard = std::mem::take(&mut self.sent);
-        unheard.append(&mut self.backlog);
-        let begin = self.write_index.saturating_sub(unheard.len() as i64);
-        let first = begin.max(self.index_when_obeyed(now_ns));
         // MUTATION: go_back.without_limit
         let is_too_often = now_ns + REWRITING_AHEAD_NS < self.rewritten_until_ns;
-        if to < first || is_too_often {
-            self.replaced.clear();
-            self.write_index = to;
-            self.last_heard = self.last_heard.min(to);
-            self.splice();
-            return;
+        if is_too_often {
+            return self.begin_at(to);
         }
+        let begin = self.write_index.saturating_sub(self.unheard_bytes(now_ns) as i64);
+        let first = begin.max(self.index_when_obeyed(now_ns));
+        if to < first {
+            return self.begin_at(to);
+        }
+        let unheard = self.unheard(now_ns);
         let place = |index: i64| usize::try_from(index - begin).unwrap_or(0).min(unheard.len());
         let (from, kept) = (place(first), place(to));
         // Bytes are copied as well, which takes less than to convert them.
@@ -169,12 +156,20 @@ impl<O: Output> Playback<O> {
         self.rewritten_until_ns = self.rewritten_until_ns.max(now_ns).saturating_add(again_ns);
         self.backlog = unheard;
         self.replace(kept, |playback| &mut playback.backlog);
-        let before: Vec<u8> = self.backlog.drain(..).skip(from).collect();
+        let before = Vec::from(std::mem::take(&mut self.backlog));
         let replaced = std::mem::take(&mut self.replaced);
         self.write_index = first;
         self.splice();
-        self.append(&before);
+        self.append(&before[from..]);
         self.replaced = replaced;
+    }
+
+    /// Drops what is not heard, and what was written before its program went back.
+    fn begin_at(&mut self, to: i64) {
+        self.replaced.clear();
+        self.write_index = to;
+        self.last_heard = self.last_heard.min(to);
+        self.splice();
     }
 
     /// Returns the byte at which the device stops playing what it plays, once it is asked to go on
@@ -198,25 +193,31 @@ impl<O: Output> Playback<O> {
     /// Leaves what was written up to a byte that is further on, and writes silence where nothing
     /// was.
     fn skip(&mut self, bytes: u64, now_ns: u64) {
-        let most = u64::from(self.attributes.max_length).saturating_sub(self.queued(now_ns));
+        let most = u64::from(self.attributes.max_length).min(self.most_kept as u64);
+        let most = most.saturating_sub(self.queued(now_ns));
         if bytes > most.max(self.replaced.len() as u64) {
             self.notices.push(Notice::Overflow);
             return;
         }
         let bytes = usize::try_from(bytes).unwrap_or(0);
-        let left: Vec<u8> = self.replaced.iter().copied().take(bytes).collect();
-        let mut silence = Vec::new();
+        // Megabytes at times, so they are copied by slices.
+        let mut all = Vec::with_capacity(bytes);
+        let (first, second) = self.replaced.as_slices();
+        for left in [first, second] {
+            all.extend_from_slice(&left[..left.len().min(bytes - all.len())]);
+        }
+        let mut sample = Vec::new();
         convert::Encoder::new(self.program.format, 1)
-            .push(&[&[0.0]], |sample| silence.extend_from_slice(sample));
-        let silence = silence.into_iter().cycle().skip(left.len());
-        let missing = bytes - left.len();
-        let all: Vec<u8> = left.into_iter().chain(silence.take(missing)).collect();
+            .push(&[&[0.0]], |silence| sample.extend_from_slice(silence));
+        let (begun, missing) = (all.len() % sample.len(), bytes - all.len());
+        let silence = sample.repeat(missing / sample.len() + 2);
+        all.extend_from_slice(&silence[begun..begun + missing]);
         self.append(&all);
     }
 
     /// Goes on in the ring with what comes next, instead of what was written.
     fn splice(&mut self) {
-        self.sent.clear();
+        self.sent.clear(self.output.written());
         self.backlog.clear();
         self.converter.reset();
         self.drain_end = None;

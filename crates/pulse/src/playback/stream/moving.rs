@@ -3,6 +3,7 @@
 use client::stream::{Gains, Wish};
 use convert::{ConvertError, Options, PlaybackConverter, StreamFormat};
 
+use super::sent::SentBytes;
 use super::{Attributes, HeardBytes, Playback, RAMP_MS, filter};
 use crate::output::Output;
 
@@ -22,14 +23,13 @@ impl<O: Output> Playback<O> {
     ) -> Result<(), ConvertError> {
         let options = Options { mixing: self.mixing, filter: filter(attributes) };
         let converter = PlaybackConverter::new(&self.program, &device, options)?;
-        self.forget_heard(now_ns);
-        let mut unheard = std::mem::take(&mut self.sent);
-        unheard.append(&mut self.backlog);
+        let unheard = self.unheard(now_ns);
         let begin = self.write_index.saturating_sub(unheard.len() as i64);
         let (frame_bytes, rate_hz) = (self.pace().frame_bytes, self.program.rate_hz);
         self.heard = HeardBytes::new(frame_bytes, rate_hz, device.rate_hz);
         self.heard.begin(0, begin, rate_hz);
         self.backlog = unheard;
+        self.sent = SentBytes::new(&converter, 0);
         (self.output, self.converter, self.device) = (output, converter, device);
         (self.attributes, self.runs, self.begins_at, self.drain_end) =
             (attributes, false, None, None);
@@ -41,13 +41,5 @@ impl<O: Output> Playback<O> {
         self.output.wish(Wish::Gain { gains, ramp_frames });
         self.update(now_ns);
         Ok(())
-    }
-
-    /// Forgets the bytes in the ring that have been heard.
-    pub(super) fn forget_heard(&mut self, now_ns: u64) {
-        let unheard = usize::try_from(self.queued(now_ns)).unwrap_or(usize::MAX);
-        let unheard = unheard.saturating_sub(self.backlog.len());
-        let heard = self.sent.len().saturating_sub(unheard);
-        self.sent.drain(..heard);
     }
 }

@@ -26,10 +26,21 @@ fn playback(prebuffer: u32) -> Playback<Card> {
 }
 
 fn playback_of(requested: Requested) -> Playback<Card> {
-    let map = "mono".parse().expect("a map");
+    playback_on("mono", requested)
+}
+
+/// The same stream on a device whose ring has its samples only decoded, and on one that has them
+/// on two channels.
+fn both(prebuffer: u32) -> [Playback<Card>; 2] {
+    let buffer = BufferAttr { pre_buffering: prebuffer, ..BufferAttr::default() };
+    ["mono", "stereo"].map(|map| playback_on(map, Requested { buffer, latency: Latency::Queue }))
+}
+
+fn playback_on(map: &str, requested: Requested) -> Playback<Card> {
     let format = SampleFormat::Linear(dsp::Format::S16Le);
-    let program = ProgramFormat { format, rate_hz: RATE_HZ, map };
-    let device = StreamFormat { rate_hz: RATE_HZ, map };
+    let mono = "mono".parse().expect("a map");
+    let program = ProgramFormat { format, rate_hz: RATE_HZ, map: mono };
+    let device = StreamFormat { rate_hz: RATE_HZ, map: map.parse().expect("a map") };
     let attributes = requested.grant(super::Pace::of(&program));
     let card = Card::new(8 * u64::from(RATE_HZ));
     let (mixing, gains) = (Mixing::default(), Gains::default());

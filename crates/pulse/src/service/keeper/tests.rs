@@ -26,7 +26,7 @@ impl Home {
 fn memory(volume: u32) -> Memory {
     let mut memory = Memory::default();
     let volume = Volumes::of([("front-left", volume)]);
-    memory.set_device("consort", DeviceEntry { volume, muted: false });
+    memory.set_device("consort", DeviceEntry { volume, muted: false, mixer: false });
     memory
 }
 

@@ -7,6 +7,7 @@ const CLIENT: &str = "consort-client";
 const ENGINE: &str = "consort-engine";
 const POLICY: &str = "consort-policy";
 const PULSE: &str = "consort-pulse";
+const ROUND_ROBIN: &str = "consort-round-robin";
 const SOUNDFILE: &str = "consort-soundfile";
 
 pub(super) const LIMITS: &[Defence] = &[
@@ -95,10 +96,10 @@ pub(super) const LIMITS: &[Defence] = &[
         "crowds::a_program_that_floods_the_server_and_reads_nothing_is_closed",
     ),
     unit(
-        "turn.without_end",
+        "time_slice.without_end",
         Replace("now_ns < self.until_ns", "true"),
-        ENGINE,
-        "control::turns::tests::slow_packets_end_a_turn_early",
+        ROUND_ROBIN,
+        "tests::slow_messages_end_a_slice_early",
     )
     .short(),
     unit(
@@ -115,7 +116,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "keep.properties_without_limit",
-        Replace("sum::<usize>()", "count()"),
+        Replace("properties::bytes(&sample.props)", "sample.name.as_bytes().len()"),
         PULSE,
         "front_end::samples::tests::samples_have_no_more_properties_than_a_list_has_room_for",
     ),
@@ -127,28 +128,16 @@ pub(super) const LIMITS: &[Defence] = &[
          the_arguments_of_all_modules_are_no_longer_than_a_list_has_room_for",
     ),
     unit(
-        "link_turn.without_end",
-        Replace("now_ns < self.until_ns", "true"),
-        PULSE,
-        "service::turns::tests::a_turn_ends_with_the_frame_that_is_handled_when_its_time_is_over",
-    ),
-    unit(
-        "link_turns.one_for_each_connection",
-        Replace("self.used_ns.get(&account).copied().unwrap_or(0)", "0"),
-        PULSE,
-        "service::turns::tests::a_program_has_one_time_for_all_of_its_connections",
-    ),
-    unit(
-        "turns.one_for_each_connection",
+        "round_robin.one_slice_for_each_connection",
         Replace("self.used_ns.get(&program).copied().unwrap_or(0)", "0"),
-        ENGINE,
-        "control::turns::tests::a_program_has_one_time_for_all_of_its_connections",
+        ROUND_ROBIN,
+        "tests::a_program_has_one_slice_for_all_of_its_connections",
     ),
     unit(
-        "turns.same_socket_first",
+        "round_robin.same_connection_first",
         Delete,
-        ENGINE,
-        "control::turns::tests::each_connection_of_a_program_has_its_turn_some_time",
+        ROUND_ROBIN,
+        "tests::each_connection_of_a_program_has_its_turn_some_time",
     ),
     unit(
         "unsent.not_tried_again",
@@ -275,9 +264,111 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "keep.without_limit",
-        Replace("self.used_bytes()", "0"),
+        Replace("self.has_room(&sample, same)", "true"),
         PULSE,
         "front_end::samples::tests::samples_that_play_after_they_were_removed_are_counted",
+    ),
+    unit(
+        "has_room.confined_programs_take_all",
+        Replace("sample.owner.is_some()", "false"),
+        PULSE,
+        "front_end::samples::tests::\
+         confined_programs_have_a_part_of_the_room_and_each_a_part_of_that",
+    ),
+    unit(
+        "has_room.one_confined_program_takes_all",
+        Replace("sample.owner == new.owner", "false"),
+        PULSE,
+        "front_end::samples::tests::\
+         confined_programs_have_a_part_of_the_room_and_each_a_part_of_that",
+    ),
+    unit(
+        "index_of.samples_of_other_programs",
+        Replace("sample.owner == owner && ", ""),
+        PULSE,
+        "front_end::tests::confined::\
+         a_confined_programs_samples_are_heard_by_no_other_and_end_with_it",
+    ),
+    unit(
+        "kept_memory.without_limit",
+        Replace("own.clone().map(|(_, bytes)| bytes).sum::<usize>()", "0"),
+        PULSE,
+        "service::kept_memory::tests::\
+         the_connection_that_keeps_most_ends_when_all_of_a_program_keep_too_much",
+    ),
+    process(
+        "bound_memory.never",
+        Replace("link.kept_bytes() <= kept_memory::LITTLE_BYTES", "true"),
+        "pulse",
+        "greedy::packets_that_never_end_are_kept_as_far_as_one_program_has_room",
+    ),
+    unit(
+        "most_kept.without_limit",
+        Replace("played + recorded", "(played + recorded) / (1 << 30)"),
+        PULSE,
+        "front_end::tests::kept_sound::\
+         what_was_recorded_for_one_program_is_kept_as_far_as_there_is_room",
+    ),
+    unit(
+        "write.beyond_what_one_program_may_keep",
+        Replace("most.min(self.most_kept as u64)", "most"),
+        PULSE,
+        "front_end::tests::kept_sound::what_one_program_has_written_is_kept_as_far_as_there_is_room",
+    ),
+    unit(
+        "printable.without_limit",
+        Replace("MAX_LETTERS", "usize::MAX"),
+        PULSE,
+        "service::card::tests::\
+         what_the_kernel_says_about_a_usb_card_is_said_by_its_properties",
+    ),
+    process(
+        "update_streams.without_turns",
+        Replace(
+            "self.looks.begin(account, began_ns)",
+            "RoundRobin::default().begin(account, began_ns)",
+        ),
+        "pulse",
+        "greedy::recorders_that_are_costly_hold_up_no_other_program",
+    ),
+    unit(
+        "notify.those_who_are_behind",
+        Replace("known.is_behind", "known.is_behind && known.is_busy"),
+        PULSE,
+        "front_end::tests::behind::\
+         a_program_that_is_behind_is_notified_once_of_what_changes_without_end",
+    ),
+    process(
+        "write.nobody_is_behind",
+        Delete,
+        "pulse",
+        "greedy::a_mixer_that_stands_still_is_not_disconnected_by_a_program_that_changes_its_stream",
+    ),
+    unit(
+        "drain.without_limit",
+        Replace("input.playback.waiting_drains() >= MAX_WAITING_DRAINS", "false"),
+        PULSE,
+        "front_end::tests::behind::few_requests_wait_until_everything_was_heard",
+    ),
+    unit(
+        "line_limit.without_limit",
+        Replace("self.lines >= LINES", "false"),
+        PULSE,
+        "service::line_limit::tests::lines_beyond_the_limit_are_counted_and_not_printed",
+    ),
+    unit(
+        "waiting_streams.of_one_program",
+        Replace("self.count(|known| known == account)", "0"),
+        ENGINE,
+        "control::streams::waiting::tests::\
+         each_program_has_a_part_of_the_places_for_requests_that_wait",
+    ),
+    unit(
+        "waiting_streams.of_one_process",
+        Replace("self.count(|known| known.process == account.process)", "0"),
+        ENGINE,
+        "control::streams::waiting::tests::\
+         each_program_has_a_part_of_the_places_for_requests_that_wait",
     ),
     unit(
         "create_upload.without_limit",
@@ -299,7 +390,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "open.accounts_of_the_unseen",
-        Replace("if process == 0 { 0 } else { new.account }", "new.account"),
+        Replace("if process == 0 { 0 } else { stated }", "stated"),
         ENGINE,
         "control::streams::tests::a_process_that_plays_for_others_has_streams_for_hundreds",
     ),
@@ -335,7 +426,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "calls.at_any_rate",
-        Replace("last_ns + LEAST_NS", "last_ns"),
+        Replace("self.next_ns.saturating_sub(AHEAD_NS)", "now_ns"),
         ENGINE,
         "control::streams::calls::tests::calls_that_follow_each_other_closely_are_one",
     ),
@@ -365,7 +456,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "keep.recorded_without_limit",
-        Replace("queue.len() + bytes.len() <= attributes.max_length as usize", "true"),
+        Replace("queue.len() + bytes.len() <= most", "true"),
         PULSE,
         "front_end::tests::recording::a_program_that_takes_nothing_has_what_it_was_granted_kept_and_no_more",
     ),

@@ -100,6 +100,15 @@ pub(super) const WAITS: &[Defence] = &[
          a_process_that_closes_its_output_and_stays_is_not_waited_for",
     ),
     unit(
+        "end_all.one_after_the_other",
+        Replace(
+            "Helper::ask_to_end",
+            "|helper| { let by_ns = helper.ask_to_end(); let _ = helper.wait_until(by_ns); by_ns }",
+        ),
+        SYS,
+        "helper::tests::helpers_that_end_together_are_waited_for_together",
+    ),
+    unit(
         "lines.of_any_length",
         Replace("self.buffer.len() > MAX_LINE_BYTES", "false"),
         SYS,

@@ -250,16 +250,15 @@ fn a_device_that_only_captures_has_no_streams_that_play_and_no_volume() {
     }
 }
 
-/// Whether a program is answered that waits for another change than those so far, of the devices or
-/// of `streams` as well.
-fn notices(scenario: &mut Scenario, streams: bool, change: impl FnOnce(&mut Scenario)) -> bool {
+/// Whether a program is answered that waits for another change than those so far.
+fn notices(scenario: &mut Scenario, of: Watched, change: impl FnOnce(&mut Scenario)) -> bool {
     let ticket = |peer| Ticket { peer, number: 1 };
     // No change has this number.
-    scenario.streams.watches.wait(ticket(77), u64::MAX, streams).unwrap();
-    let seen = scenario.streams.watches.take_due().remove(0).1;
-    scenario.streams.watches.wait(ticket(77), seen, streams).unwrap();
+    scenario.streams.watches.wait(ticket(77), u64::MAX, of).unwrap();
+    let seen = scenario.streams.watches.take_due(0).remove(0).1;
+    scenario.streams.watches.wait(ticket(77), seen, of).unwrap();
     change(scenario);
-    let is_answered = !scenario.streams.watches.take_due().is_empty();
+    let is_answered = !scenario.streams.watches.take_due(0).is_empty();
     scenario.streams.watches.forget(77);
     is_answered
 }
@@ -268,13 +267,13 @@ fn notices(scenario: &mut Scenario, streams: bool, change: impl FnOnce(&mut Scen
 fn programs_are_notified_of_devices_that_go_and_of_other_volumes() {
     let mut scenario = Scenario::new();
     let _other = add_of(&mut scenario, "other", Some(1));
-    assert!(notices(&mut scenario, false, |scenario| {
+    assert!(notices(&mut scenario, Watched::Devices, |scenario| {
         let muted = (None, Some(true));
         scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted).unwrap();
     }));
     let gone = |peer| move |scenario: &mut Scenario| scenario.streams.peer_gone(peer);
-    assert!(!notices(&mut scenario, false, gone(2)), "it had no device");
-    assert!(notices(&mut scenario, false, gone(1)));
+    assert!(!notices(&mut scenario, Watched::Devices, gone(2)), "it had no device");
+    assert!(notices(&mut scenario, Watched::Devices, gone(1)));
 }
 
 #[test]
@@ -303,13 +302,13 @@ fn each_change_of_a_stream_is_noticed_by_those_that_watch_streams() {
             scenario.streams.take_returns();
         }),
     ];
-    for (watches_streams, others) in [(true, false), (false, true)] {
+    for (of, others) in [(Watched::Streams, false), (Watched::Devices, true)] {
         let mut scenario = Scenario::new();
         for (what, change) in changes {
-            let is_noticed = notices(&mut scenario, watches_streams, change);
+            let is_noticed = notices(&mut scenario, of, change);
             assert_eq!(is_noticed, !others, "{what}");
         }
-        let nothing = notices(&mut scenario, watches_streams, |scenario| {
+        let nothing = notices(&mut scenario, of, |scenario| {
             scenario.streams.devices_called();
         });
         assert!(!nothing, "nothing has changed");

@@ -67,6 +67,9 @@ fn a_stream_begins_with_the_volume_of_the_last_one_of_its_name() {
         let other = NewStream { program: "another player".into(), ..stereo() };
         assert_eq!(scenario.volume_of_new(other), 1.0);
     }
+    scenario.open(1, stereo()).unwrap();
+    let sources = scenario.streams.statuses_after(number, 0).remove(0).volume_sources;
+    assert_eq!((sources.gain, sources.muted), (VolumeSource::State, VolumeSource::Nobody));
     scenario.set(number, 1.0);
     assert_eq!(scenario.restarted().volume_of_new(stereo()), 1.0);
 }

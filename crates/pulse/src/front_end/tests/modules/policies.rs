@@ -11,11 +11,19 @@ fn what_happens_of_itself_is_loaded_once_and_changes_nothing() {
     scene.load_named(client, "module-suspend-on-idle", "timeout=3").expect("loaded");
     for (name, arguments, reason) in [
         ("module-suspend-on-idle", "", "it is loaded already"),
+        ("module-stream-restore", "restore_volume=no", "restore_volume is always so"),
+        ("module-device-restore", "restore_muted=x", "takes yes or no"),
         ("module-switch-on-connect", "blacklist=x", "blacklist is not known here"),
         ("module-switch-on-connect", "ignore_virtual=x", "takes yes or no"),
     ] {
         assert_eq!(scene.load_named(client, name, arguments), Err(FAILED), "{name}");
         assert!(scene.reported()[0].contains(reason), "{name}");
+    }
+    let true_anyway =
+        [("module-stream-restore", "restore_device=yes"), ("module-device-restore", "")];
+    for (name, arguments) in true_anyway {
+        let module = scene.load_named(client, name, arguments).expect("loaded");
+        scene.tell(client, &Command::UnloadModule(module)).expect("unloaded");
     }
     // PulseAudio unloads this one at once, whatever it is given.
     scene.load_named(client, "module-rescue-streams", "a=b").expect("loaded");

@@ -1,6 +1,6 @@
 //! A device that plays whatever its ring has, at its own clock.
 
-use client::stream::{Schedule, Timing, Wish};
+use client::stream::{Schedule, Timing, Volume, Wish};
 
 use crate::output::Output;
 
@@ -106,6 +106,10 @@ impl Output for Card {
         0
     }
 
+    fn volume(&self) -> Volume {
+        Volume::default()
+    }
+
     fn capacity_frames(&self) -> u64 {
         self.capacity
     }
@@ -123,6 +127,13 @@ impl Output for Card {
 
     fn written(&self) -> u64 {
         self.samples.len() as u64
+    }
+
+    fn samples(&self, _channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
+        let oldest = self.written().saturating_sub(self.capacity);
+        assert!(position >= oldest, "older ones are written over");
+        // A ring of which some frames lie before its end, and some after it.
+        self.samples[position as usize..][..frames].split_at(frames / 3).into()
     }
 
     fn wish(&mut self, wish: Wish) {

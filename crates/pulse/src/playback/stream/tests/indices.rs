@@ -3,6 +3,7 @@
 use client::stream::Wish;
 use proptest::prelude::*;
 
+use super::super::sent::SentBytes;
 use super::*;
 use crate::output::Output as _;
 
@@ -22,7 +23,7 @@ fn samples_go_into_the_ring_in_their_order_however_they_are_cut() {
 
 #[test]
 fn what_is_kept_until_it_is_heard_takes_little_more_memory_than_its_bytes() {
-    let mut playback = playback(0);
+    let [_, mut playback] = both(0);
     let piece = bytes(0, 2048);
     for second in 1..=8 {
         while playback.times(playback.output.now_ns).write_index < (second + 1) * SECOND as i64 {
@@ -30,10 +31,32 @@ fn what_is_kept_until_it_is_heard_takes_little_more_memory_than_its_bytes() {
         }
         playback.late(second as u64 * SECOND_NS);
     }
-    let (kept, room) = (playback.sent.len(), playback.sent.capacity());
+    let SentBytes::Kept(sent) = &playback.sent else { panic!("they are mixed") };
+    let (kept, room) = (sent.len(), sent.capacity());
     assert!(kept >= SECOND, "{kept} bytes are kept");
     let most = 2 * SECOND + piece.len();
     assert!(room <= most + most / 8 + piece.len(), "{kept} bytes are kept in {room}");
+}
+
+#[test]
+fn what_the_ring_has_unchanged_is_kept_nowhere_else() {
+    let mut playback = playback(0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    assert!(matches!(playback.sent, SentBytes::InRing { from: 0 }));
+    assert_eq!(playback.kept_bytes(), SECOND, "which counts all the same");
+    let again = playback.unheard(0);
+    assert!(again == bytes(0, RATE_HZ as usize), "bit for bit");
+    playback.late(SECOND_NS / 2);
+    let again = playback.unheard(SECOND_NS / 2);
+    assert!(again == bytes(RATE_HZ as usize / 2, RATE_HZ as usize / 2), "what is not heard");
+}
+
+#[test]
+fn half_a_frame_is_written_again_as_well() {
+    for mut playback in both(0) {
+        playback.put(&bytes(0, 3)[..5]);
+        assert!(playback.unheard(0) == &bytes(0, 3)[..5]);
+    }
 }
 
 #[test]
@@ -66,16 +89,17 @@ fn a_flush_throws_away_what_is_not_heard() {
 
 #[test]
 fn a_gap_is_silence_and_what_is_written_back_is_replaced() {
-    let mut playback = playback(DEFAULT_PREBUFFER);
-    playback.put(&bytes(0, 3));
-    playback.write(Seek::Relative(4), &bytes(10, 1), 0);
-    assert_eq!(numbers(&playback, 0), [1, 2, 3, 0, 0, 11]);
-    playback.write(Seek::Absolute(20), &bytes(20, 1), 0);
-    assert_eq!(numbers(&playback, 6), [0, 0, 0, 0, 21]);
-    playback.write(Seek::OnRead(0), &bytes(30, 2), 0);
-    assert_eq!(playback.times(0).write_index, 4);
-    assert_eq!(playback.output.obeyed, [Wish::Splice { position: 11 }]);
-    assert_eq!(numbers(&playback, 11), [31, 32]);
+    for mut playback in both(DEFAULT_PREBUFFER) {
+        playback.put(&bytes(0, 3));
+        playback.write(Seek::Relative(4), &bytes(10, 1), 0);
+        assert_eq!(numbers(&playback, 0), [1, 2, 3, 0, 0, 11]);
+        playback.write(Seek::Absolute(20), &bytes(20, 1), 0);
+        assert_eq!(numbers(&playback, 6), [0, 0, 0, 0, 21]);
+        playback.write(Seek::OnRead(0), &bytes(30, 2), 0);
+        assert_eq!(playback.times(0).write_index, 4);
+        assert_eq!(playback.output.obeyed, [Wish::Splice { position: 11 }]);
+        assert_eq!(numbers(&playback, 11), [31, 32]);
+    }
 }
 
 /// Plays what [`Card`] has heard of samples that are numbered, as runs of consecutive ones: the
@@ -93,22 +117,23 @@ fn runs(samples: &[i32]) -> Vec<(i32, usize)> {
 
 #[test]
 fn what_is_written_back_is_heard_in_its_place_and_what_is_left_of_the_rest_after_it() {
-    let mut playback = playback(1000);
-    playback.put(&bytes(0, 24_000));
-    playback.pass(SECOND_NS / 10);
-    let now_ns = playback.output.now_ns;
-    // 10 ms are written again at 0.3 s, of which 0.1 s are heard.
-    let back = Seek::Absolute(2 * 14_400);
-    playback.write(back, &bytes(26_000, 480), now_ns);
-    assert_eq!(playback.times(now_ns).write_index, 2 * 14_880);
-    playback.write(Seek::OnEnd(0), &bytes(24_000, 1000), now_ns);
-    // What was heard meanwhile is not written again.
-    let again = numbers(&playback, 24_000);
-    let obeyed = runs(&again)[0].0;
-    assert!((4800..=4800 + 480).contains(&obeyed), "{obeyed}");
-    let until = 14_401 - obeyed;
-    let expected = [(obeyed, until as usize), (26_001, 480), (14_881, 10_120)];
-    assert_eq!(runs(&again), expected);
+    for mut playback in both(1000) {
+        playback.put(&bytes(0, 24_000));
+        playback.pass(SECOND_NS / 10);
+        let now_ns = playback.output.now_ns;
+        // 10 ms are written again at 0.3 s, of which 0.1 s are heard.
+        let back = Seek::Absolute(2 * 14_400);
+        playback.write(back, &bytes(26_000, 480), now_ns);
+        assert_eq!(playback.times(now_ns).write_index, 2 * 14_880);
+        playback.write(Seek::OnEnd(0), &bytes(24_000, 1000), now_ns);
+        // What was heard meanwhile is not written again.
+        let again = numbers(&playback, 24_000);
+        let obeyed = runs(&again)[0].0;
+        assert!((4800..=4800 + 480).contains(&obeyed), "{obeyed}");
+        let until = 14_401 - obeyed;
+        let expected = [(obeyed, until as usize), (26_001, 480), (14_881, 10_120)];
+        assert_eq!(runs(&again), expected);
+    }
 }
 
 #[test]
@@ -131,13 +156,14 @@ fn a_program_that_goes_back_with_every_byte_has_its_buffer_converted_now_and_the
 
 #[test]
 fn what_is_written_over_what_is_heard_already_is_heard_at_once() {
-    let mut playback = playback(1000);
-    playback.put(&bytes(0, 24_000));
-    playback.pass(SECOND_NS / 10);
-    let now_ns = playback.output.now_ns;
-    playback.write(Seek::Absolute(2 * 1000), &bytes(26_000, 480), now_ns);
-    playback.write(Seek::Relative(2), &bytes(27_000, 1), now_ns);
-    assert_eq!(runs(&numbers(&playback, 24_000)), [(26_001, 480), (0, 1), (27_001, 1)]);
+    for mut playback in both(1000) {
+        playback.put(&bytes(0, 24_000));
+        playback.pass(SECOND_NS / 10);
+        let now_ns = playback.output.now_ns;
+        playback.write(Seek::Absolute(2 * 1000), &bytes(26_000, 480), now_ns);
+        playback.write(Seek::Relative(2), &bytes(27_000, 1), now_ns);
+        assert_eq!(runs(&numbers(&playback, 24_000)), [(26_001, 480), (0, 1), (27_001, 1)]);
+    }
 }
 
 #[test]

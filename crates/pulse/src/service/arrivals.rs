@@ -1,0 +1,84 @@
+//! Programs that come in, and those that are not let in.
+
+use sys::clock::now_ns;
+use sys::disposal::Foreign;
+use sys::poll::Interest;
+
+use super::link::Link;
+use super::listener::Accepted;
+use super::module_listeners::Came;
+use super::socket::Socket;
+use super::{MODULES, NETWORK, Service, token};
+use crate::front_end::Origin;
+
+/// How long programs are accepted, ns, so that those that come do not keep the others waiting. What
+/// the kernel says about each is read.
+const ACCEPTING_NS: u64 = 2_000_000;
+
+/// How long a program that was not let in may stay.
+const ADMISSION_NS: u64 = 10_000_000_000;
+
+impl Service {
+    /// Accepts programs that wait; the poller reports those that are left.
+    pub(super) fn accept(&mut self, listener: u64) {
+        // A user who has changed them starts a program next.
+        if let Some(rules) = self.keeper.changed_rules() {
+            self.front_end.obey(rules);
+            self.front_end.load_ruled_modules(now_ns());
+        }
+        let until_ns = now_ns() + ACCEPTING_NS;
+        while now_ns() < until_ns {
+            let accepted = match (&self.network, listener) {
+                (Some(network), NETWORK) => network.accept().map(Came::Accepted),
+                (_, MODULES) => self.front_end.devices_mut().listeners().accept(),
+                _ => self.local.accept().map(Came::Accepted),
+            };
+            let Some(came) = accepted else { return };
+            let Came::Accepted(Accepted { socket, way, peer, confined }) = came else { continue };
+            let socket = self.disposal.queue().foreign(socket);
+            let account = self.accounts.came(peer);
+            // One too many is disconnected at once.
+            match self.front_end.connected(Origin { account, way }) {
+                Some(number) => {
+                    if let Some(confined) = confined {
+                        self.front_end.confine(number, &confined);
+                    }
+                    self.add_link(number, account, socket);
+                }
+                None => self.accounts.went(account),
+            }
+        }
+    }
+
+    fn add_link(&mut self, number: u32, account: u32, socket: Foreign<Socket>) {
+        let link = Link::new(socket, self.disposal.queue(), account, now_ns());
+        let added =
+            link.socket().map(|socket| self.poller.add(socket, token(number), Interest::Readable));
+        if added.is_some_and(|added| added.is_ok()) {
+            self.retry.program_came(link.connected_ns());
+            self.spare_memory.taken(link.connected_ns());
+            self.links.insert(number, link);
+        } else {
+            self.accounts.went(account);
+            self.front_end.disconnected(number);
+        }
+    }
+
+    /// Returns when the next program has had its time to be let in.
+    pub(super) fn admission_ns(&self) -> Option<u64> {
+        let unadmitted =
+            self.links.iter().filter(|(number, _)| !self.front_end.is_admitted(**number));
+        unadmitted.map(|(_, link)| link.connected_ns() + ADMISSION_NS).min()
+    }
+
+    pub(super) fn end_unadmitted(&mut self, now_ns: u64) {
+        while self.admission_ns().is_some_and(|ns| ns <= now_ns) {
+            let late = self.links.iter().find(|(number, link)| {
+                !self.front_end.is_admitted(**number)
+                    && link.connected_ns() + ADMISSION_NS <= now_ns
+            });
+            let Some((number, _)) = late else { return };
+            self.end_link(*number);
+        }
+    }
+}
