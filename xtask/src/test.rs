@@ -8,9 +8,11 @@ use crate::times::Times;
 
 mod beside;
 mod failures;
+mod not_run;
 mod page_cache;
 mod programs;
 
+use not_run::NotRun;
 use programs::TestProgram;
 
 /// The profile of what is installed and packaged here; a release rehearsal tests releases.
@@ -62,14 +64,15 @@ struct Runs<'a> {
     arguments: &'a [String],
     times: &'a mut Times,
     failed: Vec<String>,
+    not_run: NotRun<'a>,
 }
 
-impl Runs<'_> {
+impl<'a> Runs<'a> {
     /// Runs programs one after the other, each with `threads` tests at a time. What fails in them
     /// is noted after `condition`.
-    fn run<'p>(
+    fn run(
         &mut self,
-        programs: impl Iterator<Item = &'p TestProgram>,
+        programs: impl Iterator<Item = &'a TestProgram>,
         threads: u32,
         environment: &[(&str, &str)],
         condition: &str,
@@ -85,16 +88,20 @@ impl Runs<'_> {
                 .times
                 .step(&name, || program.run(&words, &environment, &mut std::io::stdout()))?;
             self.failed.extend(failed.iter().map(|test| format!("{condition}{test}")));
+            self.not_run.take_from(program, &environment);
         }
         Ok(())
     }
 }
 
 /// Process-level tests share two processors with the servers that they start.
-fn tests(programs: &[TestProgram], arguments: &[String], times: &mut Times) -> Result<()> {
+fn tests<'a>(
+    programs: &'a [TestProgram],
+    arguments: &'a [String],
+    times: &'a mut Times,
+) -> Result<()> {
     let not_run = crate::command::root().join("target/not-run.txt");
-    let _ = std::fs::remove_file(&not_run);
-    let path = not_run.to_string_lossy();
+    let path = not_run.to_string_lossy().into_owned();
     // What failed for one person fails for all: `cargo test` alone looks at new cases each time.
     let environment = [("PROPTEST_RNG_SEED", "20261121"), ("CONSORT_NOT_RUN", &*path)];
     let among = |list: &'static [&str]| {
@@ -105,7 +112,8 @@ fn tests(programs: &[TestProgram], arguments: &[String], times: &mut Times) -> R
     let (patient, timed): (Vec<_>, Vec<_>) = suites.into_iter().partition(among(&PATIENT));
     let (packed, timed): (Vec<_>, Vec<_>) = timed.into_iter().partition(among(&PACKED));
 
-    let mut runs = Runs { arguments, times, failed: Vec::new() };
+    let not_run = NotRun::in_file(not_run);
+    let mut runs = Runs { arguments, times, failed: Vec::new(), not_run };
     runs.run(units.into_iter(), 2, &environment, "")?;
     // First of the suites: what is built beside the others fills the page cache, and a kernel that
     // reclaims it takes its time from everybody.
@@ -129,7 +137,9 @@ fn tests(programs: &[TestProgram], arguments: &[String], times: &mut Times) -> R
         runs.failed.extend((!task.is_good).then_some(task.words));
     }
     runs.run(packed.into_iter(), 2, &environment, "")?;
-    let not_run = report_not_run(&std::fs::read_to_string(&not_run).unwrap_or_default());
+    let failed = runs.times.step("what was not run", || runs.not_run.try_again())?;
+    runs.failed.extend(failed);
+    let not_run = runs.not_run.report();
     // These are the last lines of all: of a long log, CI keeps the end.
     let names: String = runs.failed.iter().map(|name| format!("\n  {name}")).collect();
     ensure!(runs.failed.is_empty(), "{} tests failed:{names}", runs.failed.len());
@@ -148,24 +158,6 @@ fn examples_in_documentation(runs: &mut Runs<'_>) {
 /// Suites that also run on servers whose cycle number and frame clock wrap after two seconds, which
 /// a variable asks for. All others could.
 const AT_WRAPS: [&str; 3] = ["driver", "timing", "transport"];
-
-/// Tests that need a machine of another kind: CI's is virtual, and may not move interrupts, or boot
-/// another system in namespaces, and its Rust may have no standard library for 32 bits.
-const MAY_NOT_RUN_IN_CI: [&str; 3] =
-    ["interrupts::", "programs_play_through_the_packages_without_configuration", "narrow::"];
-
-/// Lists the tests that could not be run or could not judge what they saw (`harness::not_run`), and
-/// fails in CI, which can run all but a few.
-fn report_not_run(lines: &str) -> Result<()> {
-    for line in lines.lines() {
-        println!("not run: {line}");
-    }
-    let is_expected = |line: &&str| MAY_NOT_RUN_IN_CI.iter().any(|name| line.starts_with(name));
-    let missing = lines.lines().filter(|line| !is_expected(line)).count();
-    println!("{} tests were not run, {missing} of them unexpectedly", lines.lines().count());
-    ensure!(missing == 0 || std::env::var_os("CI").is_none(), "CI must run all tests");
-    Ok(())
-}
 
 /// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the
 /// other, and finally those that need the release build of the server.

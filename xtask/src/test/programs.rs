@@ -26,9 +26,9 @@ pub(super) struct TestProgram {
     pub(super) words: String,
     /// The name of its suite, for process-level tests.
     pub(super) suite: Option<String>,
-    executable: PathBuf,
+    pub(super) executable: PathBuf,
     /// The root of its package, where it is run.
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
 }
 
 /// Builds everything of the workspace that is tested or run by tests; returns the programs of tests
