@@ -55,13 +55,18 @@ pub struct Device {
 enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
-    /// Add a card to the graph, or as a device that programs play and record on by its name
-    /// (--streams); or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
-    /// which no other program can then use; or a device without hardware ("null"), which programs
-    /// play and record on by its name (`consort play --device NAME`); or what plays on one device
-    /// what is heard on another ("loopback"); or a device that is heard on chosen channels of
-    /// another ("remap"), on several others in step ("combined"), or in a FIFO ("pipe-sink"); or
-    /// what plays the raw samples of a FIFO ("pipe-source")
+    /// Add a device: a sound card, MIDI, or one without hardware
+    #[command(after_help = "Devices:
+  hw:NAME       a sound card: its channels are ports of the graph, or with --streams, programs play
+                and record on it by its name (consort play --device NAME)
+  seq           MIDI: all ports of ALSA's sequencer
+  raw           MIDI: all raw devices, which no other program can use then
+  null          a device without hardware, on which programs play and record by its name
+  remap         chosen channels of another device
+  combined      several other devices, in step
+  loopback      plays on one device what is heard on another
+  pipe-sink     writes what is played on it, or on another device, to a FIFO
+  pipe-source   plays the raw samples of a FIFO")]
     Add(serve::Options),
     /// Remove a device that was added
     Remove {

@@ -61,6 +61,11 @@ pub trait Card {
     /// Takes back the last `frames` frames; returns how many it really took back.
     fn rewind(&mut self, frames: u64) -> u64;
 
+    /// Returns whether anything comes of what is written. If not, that need not be mixed.
+    fn is_heard(&self) -> bool {
+        true
+    }
+
     /// Takes the frames from device frame `first` on, which is not before [`Self::written`].
     fn write(&mut self, first: u64, planes: &Planes);
 

@@ -402,22 +402,32 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     }
 
     fn render(&mut self, target: u64, card: &mut dyn Card) {
+        let is_heard = card.is_heard() || self.recorders.keeps();
         let mut piece = FIRST_PIECE_FRAMES;
         while self.rendered < target && self.plays() {
             let left = usize::try_from(target - self.rendered).unwrap_or(PIECE_FRAMES);
             self.planes.silence(piece.min(left));
-            self.graph.render(self.rendered, &mut self.planes);
-            for stream in self.streams.iter_mut() {
-                stream.render(self.rendered, &mut self.planes, &mut self.scratch);
+            let end = self.rendered + self.planes.frames() as u64;
+            self.streams.iter_mut().for_each(|stream| stream.starve(self.rendered, end));
+            if is_heard {
+                self.mix();
             }
-            self.volume.scale(self.rendered, &mut self.planes);
             let is_silent = card.is_makeshift() && self.planes.are_silent();
             self.silent_from = is_silent.then(|| self.silent_from.unwrap_or(self.rendered));
             self.recorders.keep(self.rendered, &self.planes);
             card.write(self.rendered, &self.planes);
-            self.rendered += self.planes.frames() as u64;
+            self.rendered = end;
             piece = (2 * piece).min(PIECE_FRAMES);
         }
+    }
+
+    /// Adds what is heard in the next frames to the planes.
+    fn mix(&mut self) {
+        self.graph.render(self.rendered, &mut self.planes);
+        for stream in self.streams.iter() {
+            stream.render(self.rendered, &mut self.planes, &mut self.scratch);
+        }
+        self.volume.scale(self.rendered, &mut self.planes);
     }
 
     /// Returns how many frames before the end of what is rendered to wake.

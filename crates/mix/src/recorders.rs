@@ -127,6 +127,11 @@ impl<R: RecordMemory> Recorders<R> {
         self.keeps = self.monitor.is_some() && self.iter().any(Recorder::monitors);
     }
 
+    /// Returns whether what leaves the device is kept, because a stream monitors it. Thread: cycle.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
+    }
+
     /// Keeps what leaves the device from device frame `first` on, if a stream monitors it. Thread:
     /// cycle.
     pub(crate) fn keep(&mut self, first: u64, planes: &Planes) {

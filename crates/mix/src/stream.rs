@@ -281,11 +281,16 @@ impl<M: StreamMemory> Stream<M> {
         self.timeline.skip(from, to, self.written);
     }
 
-    /// Adds what it plays from device frame `first` on to `planes`. `scratch` is for one channel.
-    /// Thread: cycle.
-    pub(crate) fn render(&mut self, first: u64, planes: &mut Planes, scratch: &mut [f32]) {
+    /// It is about to play the device frames from `first` to before `end`: it starves where its
+    /// program has written nothing for them. Thread: cycle.
+    pub(crate) fn starve(&mut self, first: u64, end: u64) {
+        self.timeline.starve(first, end, self.written, self.lowest);
+    }
+
+    /// Adds what it plays from device frame `first` on to `planes`, after [`starve`](Self::starve)
+    /// for these frames. `scratch` is for one channel. Thread: cycle.
+    pub(crate) fn render(&self, first: u64, planes: &mut Planes, scratch: &mut [f32]) {
         let frames = planes.frames().min(scratch.len()).min(PIECE_FRAMES);
-        self.timeline.starve(first, first + frames as u64, self.written, self.lowest);
         for part in self.timeline.parts(first, frames) {
             let offset = usize::try_from(part.first - first).unwrap_or(frames);
             for channel in 0..self.memory.channels() {
@@ -325,7 +330,7 @@ impl<M: StreamMemory> Stream<M> {
         if self.end == End::Open {
             self.written = self.memory.written();
         }
-        self.timeline.starve(first, end, self.written, self.lowest);
+        self.starve(first, end);
         let most = plane.len().min(scratch.len()).max(1);
         for channel in 0..channels {
             if !self.memory.is_heard(channel) {

@@ -10,9 +10,9 @@ use proto::driver::DriverSwitch;
 
 /// Serve org.jackaudio.service on the session bus, for jack_control, QjackCtl and their like
 ///
-/// The session bus starts this by itself once 'cargo xtask install' has set it up. On request, it
-/// starts a server with the parameters set by then, and it stops that server when it ends itself. A
-/// server that is already running is shown, too.
+/// The session bus starts this by itself where consort is installed. On request, it starts a server
+/// with the parameters set by then, and it stops that server when it ends itself. A server that is
+/// already running is shown, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort dbus

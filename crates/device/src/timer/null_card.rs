@@ -1,5 +1,5 @@
-//! A card without hardware: its position follows `CLOCK_MONOTONIC` at the nominal rate, and what is
-//! written to it is heard by no one.
+//! A card without hardware: its position follows `CLOCK_MONOTONIC` at the nominal rate, and nothing
+//! comes of what is written to it.
 
 use mix::{Card, CardPosition, Planes};
 use rt::rate::{duration_ns, frames_in};
@@ -85,6 +85,10 @@ impl Card for NullCard {
         }
         self.written -= taken;
         taken
+    }
+
+    fn is_heard(&self) -> bool {
+        self.tap.is_some()
     }
 
     fn write(&mut self, first: u64, planes: &Planes) {

@@ -11,6 +11,8 @@ pub(super) struct Faults {
     pub(super) refused: u64,
     /// Its clock is faster than the machine's by this many millionths.
     pub(super) drift_ppm: i64,
+    /// Nothing comes of what is written to it.
+    pub(super) is_unheard: bool,
 }
 
 /// A card that plays into memory.
@@ -147,6 +149,10 @@ impl Card for SimulatedCard {
 
     fn written(&self) -> u64 {
         self.frames()
+    }
+
+    fn is_heard(&self) -> bool {
+        !self.faults.is_unheard
     }
 
     fn rewind(&mut self, frames: u64) -> u64 {

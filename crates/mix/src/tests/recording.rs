@@ -125,30 +125,43 @@ const FAR: u64 = 1 << 40;
 #[test]
 fn a_monitor_gets_what_was_heard_however_often_it_was_rendered_again() {
     for coarse_frames in [0, 480] {
-        let mut scenario = Scenario::new(2, FAR, Faults { coarse_frames, ..Faults::default() });
-        scenario.wish(0, Wish::Run);
-        scenario.pass(3000 * MS);
-        let memory = recorder(&mut scenario, Source::Monitor, 4800);
-        let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
-        let safety = u64::from(scenario.card.safety());
-        assert!(first <= scenario.card.played() + safety, "with what can be rendered again");
-        for round in 0..20_u64 {
-            scenario.pass((37 + 100 * (round % 3)) * MS);
-            match round % 5 {
-                0 => scenario.wish(1, Wish::Run),
-                1 => scenario.wish(0, Wish::Splice { position: 3_000_000 }),
-                2 => scenario.set_device_volume([0.5 + 0.01 * round as f32, 0.25]),
-                3 => scenario.wish(1, Wish::Hold),
-                _ if coarse_frames == 0 => scenario.graph(round),
-                _ => scenario
-                    .wish(0, Wish::Gain { gains: Gains::all(0.5).unwrap(), ramp_frames: 100 }),
-            }
-        }
-        scenario.pass(500 * MS);
-        assert!(memory.borrow().finished + 3 * 4800 > scenario.card.played() - first);
-        check(&scenario, &memory, first);
-        assert_eq!(scenario.card.underruns, 0);
+        let heard = Faults { coarse_frames, ..Faults::default() };
+        let recorded = monitored(heard);
+        // What would be heard, if nothing is mixed without the monitor.
+        assert!(recorded == monitored(Faults { is_unheard: true, ..heard }));
     }
+}
+
+/// Records a device while everything about its streams changes, and returns what was recorded,
+/// which is what the card has.
+fn monitored(faults: Faults) -> [Vec<f32>; CHANNELS] {
+    let coarse_frames = faults.coarse_frames;
+    let mut scenario = Scenario::new(2, FAR, faults);
+    scenario.wish(0, Wish::Run);
+    scenario.pass(3000 * MS);
+    let memory = recorder(&mut scenario, Source::Monitor, 4800);
+    let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    let safety = u64::from(scenario.card.safety());
+    assert!(first <= scenario.card.played() + safety, "with what can be rendered again");
+    for round in 0..20_u64 {
+        scenario.pass((37 + 100 * (round % 3)) * MS);
+        match round % 5 {
+            0 => scenario.wish(1, Wish::Run),
+            1 => scenario.wish(0, Wish::Splice { position: 3_000_000 }),
+            2 => scenario.set_device_volume([0.5 + 0.01 * round as f32, 0.25]),
+            3 => scenario.wish(1, Wish::Hold),
+            _ if coarse_frames == 0 => scenario.graph(round),
+            _ => scenario.wish(0, Wish::Gain { gains: Gains::all(0.5).unwrap(), ramp_frames: 100 }),
+        }
+    }
+    scenario.pass(500 * MS);
+    assert!(memory.borrow().finished + 3 * 4800 > scenario.card.played() - first);
+    check(&scenario, &memory, first);
+    assert_eq!(scenario.card.underruns, 0);
+    let before = &scenario.card.written[..first as usize * CHANNELS];
+    assert_eq!(before.iter().all(|sample| *sample == 0.0), faults.is_unheard, "not mixed");
+    let recorded = memory.borrow();
+    recorded.channels.clone()
 }
 
 #[test]

@@ -168,6 +168,22 @@ proptest! {
     }
 
     #[test]
+    fn a_stream_runs_dry_and_goes_on_alike_where_nothing_is_heard(
+        writings in writings(),
+        depth in 128..4000_u32,
+    ) {
+        let [heard, unheard] = [false, true].map(|is_unheard| {
+            play(&writings, depth, Faults { is_unheard, ..Faults::default() }, sample)
+        });
+        let [there, here] = [&heard, &unheard].map(|scenario| scenario.streams[0].borrow());
+        prop_assert_eq!(&here.misses, &there.misses);
+        prop_assert_eq!((here.timing, here.schedule), (there.timing, there.schedule));
+        prop_assert_eq!(unheard.wake_ups, heard.wake_ups);
+        prop_assert_eq!(unheard.card.frames(), heard.card.frames());
+        prop_assert!(unheard.card.written.iter().all(|sample| *sample == 0.0), "not mixed");
+    }
+
+    #[test]
     fn a_stream_that_runs_dry_makes_no_step(
         writings in writings(),
         depth in 128..4000_u32,

@@ -66,7 +66,7 @@ proptest! {
         coarse_frames in prop::sample::select(vec![0_u64, 0, 480]),
         drift_ppm in -200..200_i64,
     ) {
-        let mut scenario = Scenario::new(3, FAR, Faults { coarse_frames, refused, drift_ppm });
+        let mut scenario = Scenario::new(3, FAR, Faults { coarse_frames, refused, drift_ppm, ..Faults::default() });
         for step in steps {
             match step {
                 Step::Wish(stream, wish) => scenario.wish(stream, wish),
