@@ -142,18 +142,19 @@ impl<O: Output> Playback<O> {
         if is_too_often {
             return self.begin_at(to);
         }
-        let begin = self.write_index.saturating_sub(self.unheard_bytes(now_ns) as i64);
-        let first = begin.max(self.index_when_obeyed(now_ns));
-        if to < first {
-            return self.begin_at(to);
-        }
+        // Their own number: the device may publish another position at any time.
         let unheard = self.unheard(now_ns);
+        let begin = self.write_index.saturating_sub(unheard.len() as i64);
+        let first = begin.max(self.index_when_obeyed(now_ns));
         let place = |index: i64| usize::try_from(index - begin).unwrap_or(0).min(unheard.len());
         let (from, kept) = (place(first), place(to));
         // Bytes are copied as well, which takes less than to convert them.
         let cost = kept.saturating_sub(from).max(unheard.len() / REWRITING_PART as usize);
         let again_ns = self.pace().us(cost as u64) * 1000 / REWRITING_PART;
         self.rewritten_until_ns = self.rewritten_until_ns.max(now_ns).saturating_add(again_ns);
+        if to < first {
+            return self.begin_at(to);
+        }
         self.backlog = unheard;
         self.replace(kept, |playback| &mut playback.backlog);
         let before = Vec::from(std::mem::take(&mut self.backlog));

@@ -60,11 +60,6 @@ impl<O: Output> Playback<O> {
         self.sent.forget_heard(unheard);
     }
 
-    /// Returns how many bytes [`unheard`](Self::unheard) has, which costs nothing.
-    pub(super) fn unheard_bytes(&mut self, now_ns: u64) -> usize {
-        self.readable_in_ring(now_ns) + self.backlog.len()
-    }
-
     /// Returns all bytes that are not heard yet, up to the end of what was written. They are to be
     /// written again: after a [splice](Self::splice), or on another device.
     pub(super) fn unheard(&mut self, now_ns: u64) -> VecDeque<u8> {

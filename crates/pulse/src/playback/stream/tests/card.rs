@@ -22,6 +22,9 @@ pub(super) struct Card {
     pub is_deaf: bool,
     /// What it says instead of what it does.
     pub stated: Option<Timing>,
+    /// By how many frames it goes on each time it is asked, and how far it has gone on so.
+    pub hurries_by: u64,
+    hurried: u64,
     capacity: u64,
     wishes: Vec<Wish>,
     runs: bool,
@@ -42,6 +45,8 @@ impl Card {
             schedule: None,
             is_deaf: false,
             stated: None,
+            hurries_by: 0,
+            hurried: 0,
             capacity,
             wishes: Vec::new(),
             runs: false,
@@ -156,7 +161,10 @@ impl Output for Card {
     }
 
     fn timing(&mut self) -> Timing {
-        self.stated.unwrap_or_else(|| self.relation())
+        let timing = self.stated.unwrap_or_else(|| self.relation());
+        self.hurried += self.hurries_by;
+        let position = timing.position.saturating_add(self.hurried).min(timing.until);
+        Timing { position: position.max(timing.position), ..timing }
     }
 
     fn schedule(&self) -> Option<Schedule> {

@@ -137,6 +137,21 @@ fn what_is_written_back_is_heard_in_its_place_and_what_is_left_of_the_rest_after
 }
 
 #[test]
+fn what_is_written_back_is_in_its_place_while_the_device_publishes_positions() {
+    for mut playback in both(1000) {
+        playback.put(&bytes(0, 24_000));
+        playback.pass(SECOND_NS / 10);
+        playback.output.hurries_by = 48;
+        let back = Seek::Absolute(2 * 14_400);
+        playback.write(back, &bytes(26_000, 480), playback.output.now_ns);
+        let again = numbers(&playback, 24_000);
+        let until = 14_401 - again[0];
+        let expected = [(again[0], until as usize), (26_001, 480)];
+        assert_eq!(runs(&again), expected);
+    }
+}
+
+#[test]
 fn a_program_that_goes_back_with_every_byte_has_its_buffer_converted_now_and_then() {
     let mut playback = playback(1000);
     playback.put(&bytes(0, 48_000));
