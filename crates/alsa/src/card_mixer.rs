@@ -6,7 +6,7 @@ use alsa_rs::PollDescriptors;
 use alsa_rs::Round;
 use alsa_rs::mixer::{MilliBel, Mixer, Selem, SelemChannelId, SelemId};
 
-use crate::volume::NAMES;
+use crate::volume::control_of;
 
 /// The mixer's channels, in ALSA's order of a device's.
 const CHANNELS: [SelemChannelId; 8] = [
@@ -62,13 +62,10 @@ impl CardMixer {
     pub fn open(card: u32) -> Option<Self> {
         crate::messages::report();
         let mixer = Mixer::new(&format!("hw:{card}"), true).ok()?;
-        let ids = NAMES.iter().map(|name| SelemId::new(name, 0));
-        let mut found = ids.filter_map(|id| {
-            let loudest = loudest(&mixer.find_selem(&id)?)?;
-            Some((id, loudest))
-        });
-        let (control, loudest) = found.next()?;
-        drop(found);
+        let (control, loudest) = {
+            let (control, _) = control_of(&mixer)?;
+            (control.get_id(), loudest(&control)?)
+        };
         let descriptor = PollDescriptors::get(&mixer).ok()?.first()?.fd;
         Some(Self { mixer, control, loudest, descriptor })
     }

@@ -3,7 +3,7 @@
 use alsa_rs::mixer::{MilliBel, Mixer, Selem, SelemChannelId};
 
 /// Names of mixer controls for everything that a card plays, best first.
-pub(crate) const NAMES: [&str; 6] = ["Master", "PCM", "Speaker", "Headphone", "Front", "Digital"];
+const NAMES: [&str; 6] = ["Master", "PCM", "Speaker", "Headphone", "Front", "Digital"];
 
 /// The volume of a card.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +58,16 @@ impl From<alsa_rs::Error> for VolumeError {
 pub fn volume(card: u32, changes: &[Change]) -> Result<Volume, VolumeError> {
     crate::messages::report();
     let mixer = Mixer::new(&format!("hw:{card}"), false).map_err(|_| VolumeError::None)?;
+    let (control, name) = control_of(&mixer).ok_or(VolumeError::None)?;
+    for change in changes {
+        apply(&control, name, *change)?;
+    }
+    mixer.handle_events()?;
+    read(&control, name)
+}
+
+/// Returns the control for everything that a card plays, with its name.
+pub(crate) fn control_of(mixer: &Mixer) -> Option<(Selem<'_>, &'static str)> {
     let named = |name: &str| {
         let mut controls = mixer.iter().filter_map(Selem::new);
         controls.find(|control| {
@@ -65,13 +75,7 @@ pub fn volume(card: u32, changes: &[Change]) -> Result<Volume, VolumeError> {
                 && control.get_id().get_name().is_ok_and(|found| found == name)
         })
     };
-    let (control, name) =
-        NAMES.iter().find_map(|name| Some((named(name)?, *name))).ok_or(VolumeError::None)?;
-    for change in changes {
-        apply(&control, name, *change)?;
-    }
-    mixer.handle_events()?;
-    read(&control, name)
+    NAMES.iter().find_map(|name| Some((named(name)?, *name)))
 }
 
 const CHANNEL: SelemChannelId = SelemChannelId::FrontLeft;

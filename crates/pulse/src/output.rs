@@ -34,14 +34,38 @@ pub(crate) struct DeviceStatus {
     pub number: u32,
     /// What streams on it are converted to.
     pub format: DeviceFormat,
-    /// The volume of all that it plays: the server's, and that of the card's mixer.
-    pub volume: DeviceVolume,
+    /// The volume of all that it plays.
+    pub volume: HeardVolume,
     /// Nobody has changed the server's part of that since the server began.
     pub is_untouched: bool,
     /// A mixer of the card has a part in it.
     pub has_mixer: bool,
     /// The sound card that it is, if it is one.
     pub card: Option<Card>,
+}
+
+/// How loud a device is, by the server and by the mixer of its card.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct HeardVolume {
+    /// What the two make of it together.
+    pub gains: ChannelGains,
+    /// The server has muted it.
+    pub muted: bool,
+    /// The mixer's switch is off: that is the mixer's to remember.
+    pub is_switched_off: bool,
+}
+
+impl HeardVolume {
+    /// Returns whether nothing of the device is heard.
+    pub fn is_muted(&self) -> bool {
+        self.muted || self.is_switched_off
+    }
+}
+
+impl From<DeviceVolume> for HeardVolume {
+    fn from(DeviceVolume { gains, muted }: DeviceVolume) -> Self {
+        Self { gains, muted, is_switched_off: false }
+    }
 }
 
 /// A sound card, as users see it.
@@ -123,7 +147,7 @@ pub(crate) trait Devices {
         device: Option<&str>,
         gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<DeviceVolume, Refusal>;
+    ) -> Result<HeardVolume, Refusal>;
 
     /// Adds a device, which ends with this process.
     ///

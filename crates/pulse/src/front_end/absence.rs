@@ -3,12 +3,11 @@
 
 use std::collections::VecDeque;
 
-use client::stream::DeviceVolume;
 use pulseaudio::protocol::PulseError;
 
 use super::FrontEnd;
 use super::modules::OwnDevice;
-use crate::output::{Devices, NewNullDevice, Refusal};
+use crate::output::{Devices, HeardVolume, NewNullDevice, Refusal};
 
 /// How often a server that cannot take a stream back yet is asked again.
 const RETRY_NS: u64 = 50_000_000;
@@ -128,9 +127,8 @@ impl<D: Devices> FrontEnd<D> {
         for device in self.devices.list().unwrap_or_default() {
             let sink = self.sinks.of_device(device.name.as_deref());
             let Some(sink) = sink.and_then(|index| self.sinks.get(index)) else { continue };
-            let DeviceVolume { gains, muted } = sink.volume;
-            let is_new = device.volume == DeviceVolume::default();
-            if sink.is_away && is_new && sink.volume != device.volume {
+            let HeardVolume { gains, muted, .. } = sink.volume;
+            if sink.is_away && device.is_untouched && sink.volume != device.volume {
                 let _ = self.devices.set_volume(device.name.as_deref(), Some(gains), Some(muted));
             }
         }

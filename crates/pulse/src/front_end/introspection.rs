@@ -117,7 +117,7 @@ impl<D: Devices> FrontEnd<D> {
             channel_map: format::map(&samples.map),
             owner_module_index: sink.described.as_ref().map(|described| described.module),
             cvolume: playback::device_volumes(&sink.volume.gains, samples.map.channels()),
-            muted: sink.volume.muted,
+            muted: sink.volume.is_muted(),
             monitor_source_index: Some(Source::Monitor(index).index()),
             monitor_source_name: Some(sink.monitor_name()),
             flags,

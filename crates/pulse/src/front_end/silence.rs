@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use client::stream::{ChannelGains, ClientRole, DeviceVolume, Schedule, Timing, Volume, Wish};
+use client::stream::{ChannelGains, ClientRole, Schedule, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice, NewOutput,
-    Output, Refusal,
+    DeviceFormat, DeviceStatus, Devices, HeardVolume, LinkEnd, NewLink, NewListening,
+    NewNullDevice, NewOutput, Output, Refusal,
 };
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Silence {
 
 /// A device without hardware, whose volume nobody has changed.
 fn silent(name: Option<String>, number: u32, format: DeviceFormat) -> DeviceStatus {
-    let (volume, is_untouched) = (DeviceVolume::default(), true);
+    let (volume, is_untouched) = (HeardVolume::default(), true);
     let (has_mixer, card) = (false, None);
     DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
 }
@@ -110,10 +110,15 @@ impl Devices for Silence {
         device: Option<&str>,
         gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<DeviceVolume, Refusal> {
+    ) -> Result<HeardVolume, Refusal> {
         self.refused()?;
         let device = self.find(device).ok_or(Refusal::Never)?;
-        device.volume = device.volume.changed(gains, muted);
+        let HeardVolume { gains: own, muted: was_muted, is_switched_off } = device.volume;
+        device.volume = HeardVolume {
+            gains: gains.unwrap_or(own),
+            muted: muted.unwrap_or(was_muted),
+            is_switched_off: is_switched_off && muted != Some(false),
+        };
         device.is_untouched = false;
         Ok(device.volume)
     }

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
-use client::stream::DeviceVolume;
 use convert::{ChannelMap, ProgramFormat, StreamFormat};
 use pulseaudio::protocol::Props;
 
 use super::format;
-use crate::output::{Card, DeviceFormat, DeviceStatus};
+use crate::output::{Card, DeviceFormat, DeviceStatus, HeardVolume};
 
 /// The index of the device that drives, and of its monitor.
 pub(super) const DRIVER: u32 = 0;
@@ -58,7 +57,7 @@ pub(super) struct Sink {
     pub format: DeviceFormat,
     /// All channels that it plays, or if it plays nothing, that it captures.
     pub map: ChannelMap,
-    pub volume: DeviceVolume,
+    pub volume: HeardVolume,
     /// Nobody has changed its volume at the server since that began.
     pub is_untouched: bool,
     /// A mixer of its card has a part in the volume.
@@ -357,7 +356,7 @@ mod tests {
 
     fn device(name: Option<&str>, number: u32) -> DeviceStatus {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
-        let (volume, is_untouched) = (DeviceVolume::default(), true);
+        let (volume, is_untouched) = (HeardVolume::default(), true);
         let (name, has_mixer, card) = (name.map(Into::into), false, None);
         DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
     }

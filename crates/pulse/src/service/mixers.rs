@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use alsa::{CardMixer, MixerStep, MixerVolume};
+use alsa::{CardMixer, MixerVolume};
 use client::stream::{ChannelGains, DeviceVolume, Gain};
 use sys::poll::{Interest, Poller};
+
+use crate::output::HeardVolume;
 
 /// The mixers of the devices that are listed. Thread: the front end's only one.
 #[derive(Debug)]
@@ -33,8 +35,9 @@ impl Mixers {
     /// Returns the mixer of a device's card, if it has one.
     pub fn of(&mut self, device: &Device) -> Option<&CardMixer> {
         if !self.all.contains_key(device) {
-            let (card, _) = alsa::locate(card_that_plays(&device.2))?;
-            let mixer = CardMixer::open(card);
+            // A card's mixer is that of its first device: HDMI, say, is not heard through it.
+            let located = alsa::locate(card_that_plays(&device.2)).filter(|(_, pcm)| *pcm == 0);
+            let mixer = located.and_then(|(card, _)| CardMixer::open(card));
             if let Some(mixer) = &mixer {
                 self.poller.add(mixer, 0, Interest::Readable).ok()?;
             }
@@ -80,24 +83,49 @@ impl AsFd for Mixers {
 }
 
 /// Returns what is heard of a device: what the server plays, through the mixer.
-pub(super) fn together(server: DeviceVolume, mixer: &MixerVolume) -> DeviceVolume {
-    let muted = server.muted || mixer.muted;
-    let gains = scaled(&server.gains, |channel| {
-        let loudest = || mixer.factors.iter().copied().fold(0.0, f32::max);
-        mixer.factors.get(channel).copied().unwrap_or_else(loudest)
-    });
-    DeviceVolume { gains, muted }
+pub(super) fn together(server: DeviceVolume, mixer: &MixerVolume) -> HeardVolume {
+    let gains = scaled(&server.gains, |channel| factor_of(mixer, channel));
+    HeardVolume { gains, muted: server.muted, is_switched_off: mixer.muted }
 }
 
-/// Returns what is left for the server of a volume, beside a step of the mixer.
-pub(super) fn remainder(wanted: &ChannelGains, step: &MixerStep) -> ChannelGains {
-    scaled(wanted, |_| if step.factor > 0.0 { 1.0 / step.factor } else { 1.0 })
+/// What the server has of a volume while a mixer takes a step, which is one of all its channels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shares {
+    /// Before the step, so that no channel is louder meanwhile than both before and afterwards;
+    /// `None`: as it is.
+    pub meanwhile: Option<ChannelGains>,
+    /// After the step.
+    pub left: ChannelGains,
+    /// If the mixer has refused the step.
+    pub without_step: ChannelGains,
+}
+
+impl Shares {
+    /// Returns those of a wanted volume, where the server has `now`, the mixer `before`, and takes
+    /// a step of factor `step`.
+    pub fn of(wanted: &ChannelGains, now: ChannelGains, before: &MixerVolume, step: f32) -> Self {
+        let divided = |by: f32| if by > 0.0 { 1.0 / by } else { 1.0 };
+        let left = scaled(wanted, |_| divided(step));
+        let without_step = scaled(wanted, |channel| divided(factor_of(before, channel)));
+        let both = now.factors().into_iter().zip(left.factors());
+        let softer = gains_of(both.map(|(now, left)| now.min(left)));
+        Self { meanwhile: (softer != now).then_some(softer), left, without_step }
+    }
+}
+
+/// Returns the factor of a channel; what the mixer does not know is as its loudest.
+fn factor_of(mixer: &MixerVolume, channel: usize) -> f32 {
+    let loudest = || mixer.factors.iter().copied().fold(0.0, f32::max);
+    mixer.factors.get(channel).copied().unwrap_or_else(loudest)
 }
 
 fn scaled(gains: &ChannelGains, by: impl Fn(usize) -> f32) -> ChannelGains {
     let factors = gains.factors().into_iter().enumerate();
-    let each = factors.map(|(channel, factor)| factor * by(channel));
-    let each = each.map(|factor| Gain::new(factor.min(Gain::MAX.factor())).unwrap_or_default());
+    gains_of(factors.map(|(channel, factor)| factor * by(channel)))
+}
+
+fn gains_of(factors: impl Iterator<Item = f32>) -> ChannelGains {
+    let each = factors.map(|factor| Gain::new(factor.min(Gain::MAX.factor())).unwrap_or_default());
     ChannelGains::of(&each.collect::<Vec<_>>()).unwrap_or_default()
 }
 
@@ -108,6 +136,8 @@ fn card_that_plays(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn gains(factors: &[f32]) -> ChannelGains {
@@ -125,13 +155,41 @@ mod tests {
         let both = together(server, &heard(&[0.5, 0.25], false));
         // The third one is not known to the mixer.
         assert_eq!(both.gains.first(3), gains(&[0.5, 0.125, 0.5]).first(3));
-        assert!(!both.muted && together(server, &heard(&[1.0], true)).muted);
+        assert!(!both.is_muted());
+        let both = together(server, &heard(&[1.0], true));
+        assert!(both.is_muted() && !both.muted, "which is the mixer's");
+    }
+
+    proptest! {
+        #[test]
+        fn no_channel_is_louder_while_the_mixer_takes_a_step(
+            now in prop::array::uniform2(0.0..2.0_f32),
+            before in prop::array::uniform2(0.0..=1.0_f32),
+            wanted in prop::array::uniform2(0.0..=1.0_f32),
+            finer in 1.0..1.2_f32,
+        ) {
+            let step = (wanted[0].max(wanted[1]) * finer).min(1.0);
+            let mixer = heard(&before, false);
+            let shares = Shares::of(&gains(&wanted), gains(&now), &mixer, step);
+            let meanwhile = shares.meanwhile.unwrap_or_else(|| gains(&now));
+            for channel in 0..2 {
+                let of = |gains: ChannelGains| gains.factors()[channel];
+                let most = (now[channel] * before[channel]).max(wanted[channel]) * 1.0001;
+                for heard in [of(meanwhile) * before[channel], of(meanwhile) * step] {
+                    prop_assert!(heard <= most, "{} of {}", heard, most);
+                }
+                let heard = of(shares.left) * step;
+                prop_assert!((heard - wanted[channel]).abs() < 1e-4, "{}", heard);
+                let refused = of(shares.without_step) * before[channel];
+                prop_assert!(refused <= wanted[channel] * 1.0001, "{}", refused);
+            }
+        }
     }
 
     #[test]
     fn a_mixer_at_its_loudest_leaves_everything_to_the_server() {
         let wanted = gains(&[0.25, 3.0]);
         let server = DeviceVolume { gains: wanted, muted: true };
-        assert_eq!(together(server, &heard(&[1.0, 1.0], false)), server);
+        assert_eq!(together(server, &heard(&[1.0, 1.0], false)), server.into());
     }
 }

@@ -13,14 +13,14 @@ use sys::clock::now_ns;
 use super::card::card;
 use super::line_limit::{Line, LineLimit};
 use super::link_processes::{LinkNews, LinkProcesses};
-use super::mixers::{Mixers, remainder, together};
+use super::mixers::{Mixers, Shares, together};
 use super::module_listeners::ModuleListeners;
 use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
 use crate::output::{
-    Card, DeviceFormat, DeviceStatus, Devices, LinkEnd, NewLink, NewListening, NewNullDevice,
-    NewOutput, Refusal,
+    Card, DeviceFormat, DeviceStatus, Devices, HeardVolume, LinkEnd, NewLink, NewListening,
+    NewNullDevice, NewOutput, Refusal,
 };
 
 /// The server's devices, as long as there is a server.
@@ -197,7 +197,7 @@ impl ServerDevices {
         let key = played_by.map(|card| (name.clone(), number, card.name.clone()));
         let mixer = key.and_then(|key| self.mixers.of(&key)?.volume());
         let has_mixer = mixer.is_some();
-        let volume = mixer.map_or(volume, |mixer| together(volume, &mixer));
+        let volume = mixer.map_or_else(|| volume.into(), |mixer| together(volume, &mixer));
         DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
     }
 }
@@ -248,30 +248,39 @@ impl Devices for ServerDevices {
         device: Option<&str>,
         gains: Option<ChannelGains>,
         muted: Option<bool>,
-    ) -> Result<DeviceVolume, Refusal> {
-        let found = self.mixers.of_device(device).and_then(|mixer| {
-            let loudest = gains.map(|gains| gains.greatest(ChannelGains::CHANNELS).factor());
-            Some((mixer, mixer.volume()?, loudest.and_then(|loudest| mixer.step(loudest))))
-        });
-        let Some((mixer, before, step)) = found else {
-            return self.ask(|streams| streams.set_device_volume(device, gains, muted));
-        };
-        // What is softer first, so that nothing is louder meanwhile than before and afterwards. A
-        // card that has gone is noticed as one: its volume is that of the server then.
-        let before = before.factors.iter().copied().fold(0.0, f32::max);
-        let louder = step.filter(|step| step.factor > before);
-        if let Some(step) = step.filter(|_| louder.is_none()) {
-            let _ = mixer.set(step);
+    ) -> Result<HeardVolume, Refusal> {
+        let set =
+            |gains, muted| self.ask(|streams| streams.set_device_volume(device, gains, muted));
+        // A card that has gone is noticed as one: its volume is that of the server then.
+        let mixer = self.mixers.of_device(device).and_then(|mixer| Some((mixer, mixer.volume()?)));
+        let Some((mixer, before)) = mixer else { return Ok(set(gains, muted)?.into()) };
+        // What a mixer says right after it has refused a step is not to be trusted.
+        let (mut left, mut refused, mut unchanged) = (gains, None, None);
+        if let Some(wanted) = gains
+            && let Some(step) = mixer.step(wanted.greatest(ChannelGains::CHANNELS).factor())
+        {
+            let shares = Shares::of(&wanted, set(None, None)?.gains, &before, step.factor);
+            if let Some(meanwhile) = shares.meanwhile {
+                set(Some(meanwhile), None)?;
+            }
+            left = Some(shares.left);
+            if let Err(error) = mixer.set(step) {
+                (left, refused, unchanged) = (Some(shares.without_step), Some(error), Some(before));
+            }
         }
-        let left = gains.map(|gains| step.map_or(gains, |step| remainder(&gains, &step)));
-        let server = self.ask(|streams| streams.set_device_volume(device, left, muted))?;
-        if let Some(step) = louder {
-            let _ = mixer.set(step);
-        }
+        let server = set(left, muted)?;
         if muted == Some(false) {
-            let _ = mixer.unmute();
+            refused = mixer.unmute().err().or(refused);
         }
-        Ok(mixer.volume().map_or(server, |mixer| together(server, &mixer)))
+        let mixer = unchanged.or_else(|| mixer.volume());
+        let heard = mixer.map_or_else(|| server.into(), |mixer| together(server, &mixer));
+        if let Some(error) = refused {
+            let of = device.unwrap_or("the server's device");
+            self.report(format!(
+                "the mixer of {of} stays as it is, so the server alone sets the volume: {error}"
+            ));
+        }
+        Ok(heard)
     }
 
     fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {

@@ -1,13 +1,13 @@
 //! The server goes, and another one comes: sinks, streams and requests wait for it.
 
-use client::stream::{ChannelGains, DeviceVolume, Gain};
+use client::stream::{ChannelGains, Gain};
 use pulseaudio::protocol::{
     ChannelVolume, LoadModuleParams, LookupReply, PlaybackLatency, SetDeviceVolumeParams, SinkInfo,
     SinkState, StreamSuspendedParams, SubscriptionMask,
 };
 
 use super::*;
-use crate::output::Refusal;
+use crate::output::{HeardVolume, Refusal};
 
 const S: u64 = 1_000_000_000;
 const GRACE: u64 = 5 * S;
@@ -175,7 +175,7 @@ fn a_request_that_needs_a_server_is_answered_by_the_next_one() {
     assert!(answered(created).is_ok(), "in their order");
     assert!(read_ack_message(&mut &answers[1][..]).is_ok());
     assert_eq!((answers.len(), scene.front_end.devices_mut().opened.len()), (2, 1));
-    assert_ne!(scene.front_end.devices_mut().devices[0].volume, DeviceVolume::default());
+    assert_ne!(scene.front_end.devices_mut().devices[0].volume, HeardVolume::default());
 }
 
 fn sink_info() -> Command {
@@ -228,7 +228,7 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     scene.server_goes();
     let devices = scene.front_end.devices_mut();
     devices.devices.truncate(1);
-    devices.devices[0].volume = DeviceVolume::default();
+    devices.devices[0].volume = HeardVolume::default();
     devices.devices[0].is_untouched = true;
     scene.server_comes();
     let idle = |mut sinks: Vec<SinkInfo>| {
@@ -238,14 +238,14 @@ fn the_next_server_gets_the_volumes_and_the_devices_of_modules() {
     let again: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
     assert_eq!(idle(again), idle(sinks), "indices and all");
     let devices = &scene.front_end.devices_mut().devices;
-    let volumes: Vec<DeviceVolume> = devices.iter().map(|device| device.volume).collect();
-    assert_eq!(volumes, [DeviceVolume { gains: quiet, muted: true }; 2]);
+    let volumes: Vec<HeardVolume> = devices.iter().map(|device| device.volume).collect();
+    assert_eq!(volumes, [HeardVolume { gains: quiet, muted: true, is_switched_off: false }; 2]);
     assert_eq!(scene.front_end.devices_mut().returned, [1]);
     assert_eq!(scene.tell(client, &Command::UnloadModule(module.0)), Ok(()));
     // A volume that somebody has set on the next server stays.
     scene.server_goes();
     let louder = ChannelGains::all(Gain::new(0.75).expect("a gain"));
-    let louder = DeviceVolume { gains: louder, muted: false };
+    let louder = HeardVolume { gains: louder, muted: false, is_switched_off: false };
     scene.front_end.devices_mut().devices[0].volume = louder;
     scene.front_end.devices_mut().devices[0].is_untouched = false;
     scene.server_comes();
@@ -446,7 +446,7 @@ fn a_sink_that_comes_late_gets_its_volume() {
         other.expect("a device").volume
     };
     let before = volume(&mut scene);
-    assert_ne!(before, DeviceVolume::default());
+    assert_ne!(before, HeardVolume::default());
     scene.server_goes();
     only(&mut scene, &[None]);
     scene.server_comes();

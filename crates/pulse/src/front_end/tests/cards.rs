@@ -1,6 +1,6 @@
 //! Sound cards among the devices.
 
-use client::stream::{ChannelGains, DeviceVolume, Gain};
+use client::stream::{ChannelGains, Gain};
 use pulseaudio::protocol::{
     CardInfo, Command, GetCardInfo, Prop, PulseError, SetCardProfileParams, SinkFlags, SinkInfo,
     SourceInfo, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 use super::super::properties;
 use super::super::silence::Silence;
 use super::{Scene, text};
-use crate::output::{Card, NewNullDevice};
+use crate::output::{Card, HeardVolume, NewNullDevice};
 
 impl Scene {
     /// Makes a device one of a card.
@@ -151,7 +151,8 @@ fn a_card_with_a_mixer_gets_the_volume_again_that_it_had_with_one() {
     let volume_of = |memory: &str, has_mixer: bool| {
         let mut devices = Silence::stereo();
         let quarter = ChannelGains::all(Gain::new(0.25).expect("a gain"));
-        devices.devices[0].volume = DeviceVolume { gains: quarter, muted: false };
+        devices.devices[0].volume =
+            HeardVolume { gains: quarter, muted: false, is_switched_off: false };
         (devices.devices[0].has_mixer, devices.devices[0].is_untouched) = (has_mixer, !has_mixer);
         let mut scene = Scene::remembering(devices, memory, "");
         scene.front_end.devices_mut().devices[0].volume.gains.channel(0).factor()
@@ -159,11 +160,27 @@ fn a_card_with_a_mixer_gets_the_volume_again_that_it_had_with_one() {
     let mut scene = Scene::new();
     scene.front_end.devices_mut().devices[0].has_mixer = true;
     let gains = ChannelGains::all(Gain::new(0.125).expect("a gain"));
-    scene.front_end.devices_mut().devices[0].volume = DeviceVolume { gains, muted: false };
+    scene.front_end.devices_mut().devices[0].volume =
+        HeardVolume { gains, muted: false, is_switched_off: false };
     scene.front_end.devices_changed(0);
     let with = scene.front_end.memory().to_text();
     assert_eq!((volume_of(&with, true), volume_of(&with, false)), (0.125, 0.25));
     let without = with.replace("\"mixer\": true", "\"mixer\": false");
     assert_ne!(with, without);
     assert_eq!((volume_of(&without, true), volume_of(&without, false)), (0.25, 0.125));
+}
+
+#[test]
+fn a_mixer_that_is_switched_off_mutes_its_sink_and_not_the_next_server() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let device = &mut scene.front_end.devices_mut().devices[0];
+    (device.has_mixer, device.volume.is_switched_off) = (true, true);
+    scene.front_end.devices_changed(0);
+    assert!(scene.sinks_of(client)[0].muted);
+    let memory = scene.front_end.memory().to_text();
+    let mut devices = Silence::stereo();
+    devices.devices[0].has_mixer = true;
+    let mut next = Scene::remembering(devices, &memory, "");
+    assert!(!next.front_end.devices_mut().devices[0].volume.muted, "which alsamixer cannot undo");
 }
