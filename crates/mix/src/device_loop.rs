@@ -294,6 +294,8 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         if reopens {
             card.reopen();
             (self.is_started, self.silent_from) = (false, None);
+            // With more room, it may give back most of what it has.
+            self.keeps_frames = false;
             self.rendered = card.written();
         }
         reopens
@@ -335,8 +337,11 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
             return;
         }
         let next = position.played + u64::from(card.safety_frames());
-        self.lost_frames += next - self.rendered;
         let from = self.rendered;
+        // The graph's own cycles and recorders lose theirs elsewhere.
+        if self.streams().any(|stream| stream.plays_at(from)) {
+            self.lost_frames += next - from;
+        }
         self.streams.iter_mut().for_each(|stream| stream.skip(from, next));
         self.rendered = next;
     }

@@ -20,7 +20,7 @@ pub(super) struct Faults {
 pub(super) struct SimulatedCard {
     rate_hz: u64,
     channels: usize,
-    faults: Faults,
+    pub(super) faults: Faults,
     /// Frames, by number, interleaved; as they are until the hardware reads them.
     pub(super) written: Vec<f32>,
     /// Frames that the hardware has read.

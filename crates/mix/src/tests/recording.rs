@@ -223,6 +223,17 @@ fn a_monitor_that_lets_the_device_sleep_gets_what_is_heard_and_nothing_else() {
 }
 
 #[test]
+fn a_device_that_only_a_monitor_keeps_awake_loses_no_frames_of_streams() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let memory = recorder(&mut scenario, Source::Monitor, 4800);
+    wish(&mut scenario, &memory, Wish::Run);
+    scenario.pass(1000 * MS);
+    scenario.late_ns = 3000 * MS;
+    scenario.pass(5000 * MS);
+    assert_eq!(scenario.device.take_lost_frames(), 0);
+}
+
+#[test]
 fn a_player_is_rendered_as_far_ahead_beside_a_monitor() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
     scenario.wish(0, Wish::Run);

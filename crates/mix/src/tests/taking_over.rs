@@ -3,7 +3,7 @@
 use rt::stream::Wish;
 
 use super::card::Faults;
-use super::scenario::{CHANNELS, MS, QUANTUM, Scenario};
+use super::scenario::{CHANNELS, MS, QUANTUM, RATE_HZ, Scenario, sample};
 use super::streams::FAR;
 use crate::{Card, Planes};
 
@@ -84,6 +84,30 @@ fn a_card_that_the_graph_has_left_becomes_deep_in_a_silence_and_no_frame_is_lost
     assert!(scenario.device.rendered() - scenario.card.played() > 10 * u64::from(ROOM), "deep");
     assert_eq!((scenario.card.underruns, scenario.device.take_lost_frames()), (0, 0));
     scenario.check();
+}
+
+/// Sound, but for the seventh second.
+fn pausing(seed: u64, position: u64, channel: usize) -> f32 {
+    if position / u64::from(RATE_HZ) == 6 { 0.0 } else { sample(seed, position, channel) }
+}
+
+#[test]
+fn a_card_that_gave_nothing_back_renders_far_ahead_once_it_is_deep() {
+    let mut scenario = playing();
+    scenario.streams[0].borrow_mut().sound = pausing;
+    scenario.card.room_of_cycles = Some(ROOM);
+    scenario.card.faults.refused = 256;
+    let mut first = scenario.begin_graph();
+    (0..100).for_each(|_| first = scenario.cycle(first));
+    scenario.set_volume(0, 0.5);
+    scenario.end_graph();
+    scenario.pass(6500 * MS);
+    assert!(scenario.card.room_of_cycles.is_none(), "in the pause");
+    scenario.card.faults.refused = 0;
+    scenario.card.is_there = true;
+    scenario.call();
+    scenario.pass(500 * MS);
+    assert!(scenario.device.rendered() - scenario.card.played() > u64::from(RATE_HZ), "deep");
 }
 
 #[test]
