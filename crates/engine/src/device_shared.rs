@@ -56,6 +56,8 @@ pub struct DeviceShared {
     pub wake_ups: WakeUps,
     /// Frames that streams were to play and that were not rendered in time. Device's thread writes.
     lost_frames: AtomicU64,
+    /// As many calls have been answered: what was left before them is done. Device's thread writes.
+    answered_calls: AtomicU32,
     /// 1: a further device is removed. Control thread writes.
     leaves: AtomicU32,
     /// How often the hardware was pulled out or plugged in; odd while it is not there. Device's
@@ -72,6 +74,7 @@ impl DeviceShared {
             gains: SharedGains::new(),
             wake_ups: WakeUps::new(state, now_ns()),
             lost_frames: AtomicU64::new(0),
+            answered_calls: AtomicU32::new(0),
             leaves: AtomicU32::new(0),
             pluggings: AtomicU32::new(0),
         }
@@ -120,6 +123,18 @@ impl DeviceShared {
     /// Returns how many frames were not rendered in time. Thread: any.
     pub fn lost_frames(&self) -> u64 {
         self.lost_frames.load(Ordering::Relaxed)
+    }
+
+    /// Notes that what was left before these calls is done. Device's thread. Thread: cycle.
+    pub fn note_answered(&self, calls: u32) {
+        // Release: pairs with `answered_calls`. A program that is kicked after that finds its
+        // wishes acknowledged.
+        self.answered_calls.store(calls, Ordering::Release);
+    }
+
+    /// Returns how many calls have been answered; wraps. Control thread.
+    pub fn answered_calls(&self) -> u32 {
+        self.answered_calls.load(Ordering::Acquire)
     }
 
     /// Calls the device's thread, after something was left for it. Thread: any.

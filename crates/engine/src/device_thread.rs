@@ -102,7 +102,7 @@ impl DeviceThread {
             }
             let plays = wake_ns.is_some();
             thread.note_state(if plays { DeviceState::Deep } else { DeviceState::Parked });
-            thread.streams.answer_calls(calls, &thread.host);
+            thread.streams.answer_calls(calls, &thread.shared, &thread.host);
             let close_ns = closing.step(&mut *thread.host.driver, plays, Futex.now_ns());
             sys::cycle_guard::leave();
             thread.shared.call.sleep(calls, wake_ns.or(close_ns), &Futex);
@@ -169,7 +169,7 @@ impl Running {
             let gains = self.shared.gains.all();
             self.streams.run_cycle(&mut self.host, &self.captured, gains);
             self.streams.count_lost_frames(&self.shared);
-            self.streams.answer_calls(calls, &self.host);
+            self.streams.answer_calls(calls, &self.shared, &self.host);
         }
         self.streams.end_cycles();
         self.host.driver.pause();

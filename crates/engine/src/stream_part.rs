@@ -320,7 +320,8 @@ impl StreamPart {
 
     /// Has the control thread kick programs whose wishes were called for before the `calls` of the
     /// device's thread. Thread: cycle.
-    pub fn answer_calls(&mut self, calls: u32, host: &impl StreamHost) {
+    pub fn answer_calls(&mut self, calls: u32, shared: &DeviceShared, host: &impl StreamHost) {
+        shared.note_answered(calls);
         if mem::replace(&mut self.answered_calls, calls) != calls && self.has_device() {
             host.call_control();
         }

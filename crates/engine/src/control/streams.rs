@@ -355,12 +355,12 @@ impl Streams {
         }
         for number in self.devices.numbers() {
             let Some(device) = self.devices.get_mut(number) else { continue };
-            let state = device.shared.state();
+            let (state, answered) = (device.shared.state(), device.shared.answered_calls());
             let changed = std::mem::replace(&mut device.state, state) != state;
             let mut is_shown = changed;
             let own = self.streams.iter().filter(|(_, stream)| stream.device == number);
             for (stream, page) in own.filter_map(|(number, open)| Some((number, open.page()?))) {
-                let is_served = device.calls.take_served(*stream);
+                let is_served = device.calls.take_served(*stream, answered);
                 is_shown |= is_served;
                 if is_served || changed {
                     page.kick(&Futex);

@@ -117,7 +117,7 @@ impl CycleThread {
         device.play_graph(Futex.now_ns(), card, planes);
         let (streams, host) = self.with_streams();
         streams.give_back_closed(&host);
-        streams.answer_calls(calls, &host);
+        streams.answer_calls(calls, &host.shared.device, &host);
         self.streams.count_lost_frames(&self.shared.device);
     }
 
@@ -147,6 +147,6 @@ impl CycleThread {
     /// Has the control thread kick programs whose wishes were called for. Thread: cycle.
     pub(super) fn answer_calls(&mut self, calls: u32) {
         let (streams, host) = self.with_streams();
-        streams.answer_calls(calls, &host);
+        streams.answer_calls(calls, &host.shared.device, &host);
     }
 }

@@ -1,6 +1,6 @@
 //! Programs that call the device, so that it obeys a wish at once.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The least time between two calls of the driver thread, on average, ns. Each may have it render
 /// again what all streams play, so a program that calls all the time must not set the pace.
@@ -12,8 +12,9 @@ const AHEAD_NS: u64 = LEAST_NS;
 /// Which programs wait for the device, and when it is called next.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// Streams whose programs have called.
-    waiting: BTreeSet<u32>,
+    /// Streams whose programs have called, with the number of the device's call that was made for
+    /// them; `None`: it is due.
+    waiting: BTreeMap<u32, Option<u32>>,
     /// When the next call would be on time.
     next_ns: u64,
     due_ns: Option<u64>,
@@ -22,7 +23,7 @@ pub(super) struct Calls {
 impl Calls {
     /// A program has called for its stream.
     pub(super) fn add(&mut self, stream: u32, now_ns: u64) {
-        self.waiting.insert(stream);
+        self.waiting.insert(stream, None);
         self.need(now_ns);
     }
 
@@ -47,9 +48,18 @@ impl Calls {
         is_due
     }
 
-    /// Returns whether the program of a stream has called, and the driver thread was called since.
-    pub(super) fn take_served(&mut self, stream: u32) -> bool {
-        self.due_ns.is_none() && self.waiting.remove(&stream)
+    /// The driver thread was called, and has this number of calls by now.
+    pub(super) fn note_call(&mut self, calls: u32) {
+        self.waiting.values_mut().for_each(|call| *call = call.or(Some(calls)));
+    }
+
+    /// Returns whether the program of a stream has called, and the driver thread has answered a
+    /// call that was made since: it has answered its first `answered` ones.
+    pub(super) fn take_served(&mut self, stream: u32, answered: u32) -> bool {
+        // Both wrap, and are never far from each other.
+        let is_answered = |call: u32| answered.wrapping_sub(call) <= u32::MAX / 2;
+        let is_served = self.waiting.get(&stream).is_some_and(|call| call.is_some_and(is_answered));
+        is_served && self.waiting.remove(&stream).is_some()
     }
 
     /// The stream has ended.
@@ -66,7 +76,7 @@ mod tests {
     fn calls_that_follow_each_other_closely_are_one() {
         let mut calls = Calls::default();
         calls.add(1, 5);
-        assert!(!calls.take_served(1), "the driver thread was not called yet");
+        assert!(!calls.take_served(1, 9), "the driver thread was not called yet");
         assert_eq!((calls.take_due(5), calls.take_due(5)), (true, false));
         calls.add(1, 6);
         assert!(calls.take_due(6), "one more is at once");
@@ -74,7 +84,25 @@ mod tests {
         calls.add(1, 7);
         assert_eq!(calls.due_ns(), Some(5 + LEAST_NS));
         assert!(!calls.take_due(4 + LEAST_NS) && calls.take_due(5 + LEAST_NS));
-        assert_eq!([1, 2, 1].map(|stream| calls.take_served(stream)), [true, true, false]);
+        calls.note_call(9);
+        assert_eq!([1, 2, 1].map(|stream| calls.take_served(stream, 9)), [true, true, false]);
+    }
+
+    #[test]
+    fn a_program_is_served_by_the_answer_to_its_own_call_and_no_earlier_one() {
+        for first in [1, u32::MAX] {
+            let second = first.wrapping_add(1);
+            let mut calls = Calls::default();
+            calls.need(5);
+            assert!(calls.take_due(5));
+            calls.note_call(first);
+            calls.add(1, 6);
+            assert!(calls.take_due(6), "at once");
+            calls.note_call(second);
+            calls.add(2, 7);
+            assert_eq!([1, 2].map(|stream| calls.take_served(stream, first)), [false; 2]);
+            assert_eq!([1, 2].map(|stream| calls.take_served(stream, second)), [true, false]);
+        }
     }
 
     #[test]

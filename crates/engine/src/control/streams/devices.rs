@@ -299,8 +299,9 @@ impl Streams {
             if number == DRIVER {
                 self.order_routes();
             }
-            if let Some(device) = self.devices.get(number) {
+            if let Some(device) = self.devices.get_mut(number) {
                 device.shared.call();
+                device.calls.note_call(device.shared.call.count());
             }
         }
     }
