@@ -16,7 +16,8 @@ use super::{Connection, SocketError, name};
 
 const BACKLOG: i32 = 128;
 
-/// A listening socket with a name, which is unlinked on drop unless it was [adopted](Self::adopt).
+/// A listening socket with a name. On drop, the name is given back to the manager's socket that
+/// waits for it, or else unlinked; unless it was [adopted](Self::adopt): then it is the manager's.
 #[derive(Debug)]
 pub struct Listener {
     pub(super) socket: OwnedFd,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use mix::{ROUTED_CHANNELS, Routes};
-use proto::limits::{STREAM_NAME_BYTES, STREAMS, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM};
+use proto::limits::{
+    DEVICE_NAME_BYTES, STREAM_NAME_BYTES, STREAMS, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM,
+};
 use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingShape};
@@ -27,6 +29,7 @@ impl Streams {
         new: NewStream,
         driver: &DriverFacts,
     ) -> Result<(u32, RingShape), RequestError> {
+        check_request(&new)?;
         let device = self.devices.find(new.device.as_deref())?;
         let account = Account::of(process, new.account);
         if device == DRIVER {
@@ -36,8 +39,6 @@ impl Streams {
             self.devices.check_plays(device)?;
         }
         let facts = self.devices.facts(device, driver);
-        check_name("program", &new.program)?;
-        check_name("stream", &new.name)?;
         check_channels(&new, facts)?;
         check_kept(new.direction, facts)?;
         self.check_count(account)?;
@@ -111,6 +112,23 @@ impl Streams {
     }
 }
 
+/// Checks what a program asks for, as far as no device has to be known for that. What passes is
+/// small.
+pub(super) fn check_request(new: &NewStream) -> Result<(), RequestError> {
+    check_name("program", &new.program)?;
+    check_name("stream", &new.name)?;
+    if new.device.as_ref().is_some_and(|name| name.len() > DEVICE_NAME_BYTES) {
+        return Err(refused(format!(
+            "no device has a name of more than {DEVICE_NAME_BYTES} bytes"
+        )));
+    }
+    let (channels, most) = (new.channels.len(), MAX_STREAM_CHANNELS as usize);
+    if channels == 0 || channels > most {
+        return Err(refused(format!("a stream of {channels} channels: use 1 to {most}")));
+    }
+    Ok(())
+}
+
 /// Checks the name of a program or a stream; `what` says which.
 fn check_name(what: &str, name: &str) -> Result<(), RequestError> {
     let has_length = (1..=STREAM_NAME_BYTES).contains(&name.len());
@@ -124,10 +142,6 @@ fn check_name(what: &str, name: &str) -> Result<(), RequestError> {
 
 /// Checks whether a device has the channels that a stream is opened for.
 fn check_channels(new: &NewStream, device: DeviceFacts) -> Result<(), RequestError> {
-    let (channels, most) = (new.channels.len(), MAX_STREAM_CHANNELS as usize);
-    if channels == 0 || channels > most {
-        return Err(refused(format!("a stream of {channels} channels: use 1 to {most}")));
-    }
     let routed = u32::try_from(ROUTED_CHANNELS).unwrap_or(u32::MAX);
     let (there, does) = match new.direction {
         Direction::Playback => (device.playback.min(routed), "plays"),

@@ -10,6 +10,7 @@ use rt::shm::{RingShape, WishPage};
 use sys::clock::now_ns;
 use sys::memory::{PeerRing, Shared};
 
+use super::admission::check_request;
 use super::beginning::Beginning;
 use super::refused;
 use super::roles::roles;
@@ -93,6 +94,10 @@ impl Control {
     /// Keeps a request for a stream until clients that return from another server have had their
     /// time: its client must not take their names or numbers.
     fn let_wait(&mut self, ticket: Ticket, new: NewStream) {
+        // What is kept is small, and what is wrong needs no patience.
+        if let Err(error) = check_request(&new) {
+            return self.refuse(ticket, error);
+        }
         let process = self.peers.watch(ticket.peer, &self.poller).unwrap_or(0);
         let account = Account::of(process, new.account);
         if let Err(ticket) = self.streams.waiting.add(ticket, account, new) {

@@ -176,7 +176,8 @@ fn what_no_device_can_play_is_refused_in_words() {
         (NewStream { direction: Direction::Monitor, channels: vec![2], ..stereo() }, "it plays 2"),
         (NewStream { name: String::new(), ..stereo() }, "the stream's name"),
         (NewStream { program: "a\nb".into(), ..stereo() }, "the program's name"),
-        (NewStream { name: long, ..stereo() }, "the stream's name"),
+        (NewStream { name: long.clone(), ..stereo() }, "the stream's name"),
+        (NewStream { device: Some(long), ..stereo() }, "no device has a name of more than 64"),
     ] {
         let text = refusal(scenario.open(1, new));
         assert!(text.contains(words), "{text}");
