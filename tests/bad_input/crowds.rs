@@ -1,8 +1,9 @@
 //! Programs that are too many, too fast, or do not read.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use harness::{Server, eventually};
+use harness::{Server, eventually, eventually_within};
 use proto::encode;
 use proto::hello::{Hello, Role, Welcome, encode_first};
 use proto::request::{Numbered, Reply, Request};
@@ -23,21 +24,24 @@ fn resident_kib(server: &mut Server) -> u64 {
 fn a_thousand_silent_connections_keep_no_client_out() {
     with_bystanders(server, |server| {
         let before = descriptors_of(server);
-        let mut silent = Vec::new();
+        let (mut silent, mut newest) = (Vec::new(), Instant::now());
         for number in 0..1000 {
+            if number == 750 {
+                newest = Instant::now();
+            }
             silent.push(Wire::connect(server));
             if number % 250 == 0 {
                 server.consort(&["status"]).expect_success();
             }
         }
         server.consort(&["status"]).expect_success();
-        // 64 silent connections, and those that arrived while this was read.
-        let now = descriptors_of(server);
-        assert!(
-            now <= before + 200,
-            "the server holds {} connections that say nothing",
-            now - before
-        );
+        // 64 silent connections, and those that arrived while this was read; a thread of the server
+        // closes the others when it has time. After two seconds each is closed in any case.
+        let patience = Duration::from_millis(1500).saturating_sub(newest.elapsed());
+        eventually_within(patience, "most of those that say nothing are closed", || {
+            (descriptors_of(server) <= before + 200).then_some(())
+        });
+        assert_eq!(silent.len(), 1000, "held until here");
     });
 }
 
@@ -186,7 +190,7 @@ fn a_client_that_reads_no_events_keeps_no_memory_of_others() {
     with_bystanders(server, |server| {
         let mut deaf = ByHand::active(server, "deaf");
         deaf.register("in", INPUT);
-        let mut come_and_go = |times: usize| {
+        let come_and_go = |server: &Server, times: usize| {
             for _ in 0..times {
                 let mut passing = ByHand::active(server, "passing");
                 passing.add_slab();
@@ -196,11 +200,14 @@ fn a_client_that_reads_no_events_keeps_no_memory_of_others() {
                 assert_eq!(passing.wire.ask(Request::Close), Reply::Done);
                 passing.wire.assert_closed();
             }
-            descriptors_of(server)
         };
         // More than the socket holds, so that the rest waits in the server.
-        let first = come_and_go(400);
-        let second = come_and_go(400);
-        assert!(second <= first + 20, "{first} descriptors became {second}");
+        come_and_go(server, 400);
+        let first = descriptors_of(server);
+        come_and_go(server, 400);
+        // A thread of the server closes them when it has time.
+        eventually_within(Duration::from_secs(2), "all descriptors of others are closed", || {
+            (descriptors_of(server) <= first + 20).then_some(())
+        });
     });
 }

@@ -162,7 +162,10 @@ fn streams_that_no_device_can_play_are_refused_in_words() {
         ),
         (NewStream { name: "n".repeat(60_000), ..stereo() }, "the stream's name"),
         (NewStream { program: String::new(), ..stereo() }, "the program's name"),
-        (NewStream { device: Some("d".repeat(50_000)), ..stereo() }, "no device has a name of more"),
+        (
+            NewStream { device: Some("d".repeat(50_000)), ..stereo() },
+            "no device has a name of more",
+        ),
     ] {
         assert_says(&ask(&mut wire, StreamRequest::Open(new)), words);
     }

@@ -177,8 +177,10 @@ fn parameters_outlive_the_service() {
     // One invalid line, and one valid line.
     std::fs::write(&file, "engine driver = oss\nengine client-timeout = 300\n").expect("written");
     bus.start_again();
-    let said = bus.service().stderr().to_owned();
-    assert!(said.contains("dbus.conf, line 1: driver: 'oss' is not one of"), "{said}");
+    let await_said = |bus: &mut Bus, words: &str| {
+        eventually(words, || bus.service().stderr().contains(words).then_some(()));
+    };
+    await_said(&mut bus, "dbus.conf, line 1: driver: 'oss' is not one of");
     let kept = control(&bus, "ep");
     assert!(
         kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"),
@@ -187,11 +189,7 @@ fn parameters_outlive_the_service() {
     // A file that is no settings file is left alone, and settings hold until the service ends.
     std::fs::write(&file, [0xff]).expect("written");
     bus.start_again();
-    assert!(
-        bus.service().stderr().contains("the file is left alone"),
-        "{}",
-        bus.service().stderr()
-    );
+    await_said(&mut bus, "the file is left alone");
     assert!(control(&bus, "eps client-timeout 500 ep").contains("(sint:set:0:500)"));
     assert_eq!(std::fs::read(&file).expect("the file"), [0xff]);
 }

@@ -233,14 +233,16 @@ fn a_driver_without_hardware_monitoring_runs_with_a_warning() {
     let monitoring = ["alsa", "--device", "null", "--hardware-monitoring"];
     let mut server = Server::timer(1024);
     switch(&server, &monitoring);
-    let said = server.program().stderr().to_owned();
-    let expected =
-        "no hardware monitoring, requests are only counted: the capture device is not a sound card";
-    assert!(said.contains(expected), "{said}");
+    let await_said = |server: &mut Server, expected: &str| {
+        eventually(expected, || server.program().stderr().contains(expected).then_some(()));
+    };
+    await_said(
+        &mut server,
+        "no hardware monitoring, requests are only counted: the capture device is not a sound card",
+    );
     assert!(shown(&server).starts_with("alsa null") && !shown(&server).contains("monitoring"));
     switch(&server, &[&monitoring[..], &["--capture", "0"]].concat());
-    let said = server.program().stderr().to_owned();
-    assert!(said.contains("requests are only counted: nothing is captured"), "{said}");
+    await_said(&mut server, "requests are only counted: nothing is captured");
     server.await_cycles(4);
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{Finished, Program, Sound, binary, eventually, library_directory};
@@ -193,7 +194,7 @@ impl Server {
     }
 
     /// What `consort` prints with these arguments and `--json`.
-    pub fn consort_json(&self, arguments: &[&str]) -> serde_json::Value {
+    pub fn consort_json(&self, arguments: &[&str]) -> Value {
         let printed = self.consort(&[arguments, &["--json"]].concat()).expect_success().stdout;
         serde_json::from_str(&printed).expect("JSON")
     }
@@ -202,13 +203,24 @@ impl Server {
     /// sent, and those that a device had not rendered.
     pub fn late_frames(&self) -> u64 {
         let status = self.consort_json(&["status"]);
-        let all = |of: &str, field: &str| {
-            let values = status[of].as_array().expect("a list").iter();
-            values.map(|value| value[field].as_u64().expect("a number")).sum::<u64>()
-        };
-        all("streams", "missed_frames")
-            + all("further_devices", "lost_frames")
-            + status["device_lost_frames"].as_u64().expect("a number")
+        sum(&status["streams"], "missed_frames") + lost_frames(&status)
+    }
+
+    /// Refuses to judge what was heard if [frames were late](Self::late_frames).
+    ///
+    /// # Errors
+    /// If some were; the text has how many.
+    pub fn check_in_time(&self) -> Result<(), String> {
+        in_time(self.late_frames())
+    }
+
+    /// Refuses to judge what was heard if a device did not render in time: it plays silence then,
+    /// which no program notices. What streams miss does not matter to this.
+    ///
+    /// # Errors
+    /// If a device did not; the text has how many frames.
+    pub fn check_rendered(&self) -> Result<(), String> {
+        in_time(lost_frames(&self.consort_json(&["status"])))
     }
 
     /// Starts `consort` with these arguments.
@@ -231,6 +243,24 @@ impl Server {
     /// Stops the server as a service manager would.
     pub fn stop(self) -> Finished {
         self.program.terminate()
+    }
+}
+
+/// Frames that devices had not rendered in time.
+fn lost_frames(status: &Value) -> u64 {
+    sum(&status["further_devices"], "lost_frames")
+        + status["device_lost_frames"].as_u64().expect("a number")
+}
+
+fn sum(list: &Value, field: &str) -> u64 {
+    let values = list.as_array().expect("a list").iter();
+    values.map(|value| value[field].as_u64().expect("a number")).sum()
+}
+
+fn in_time(late: u64) -> Result<(), String> {
+    match late {
+        0 => Ok(()),
+        _ => Err(format!("the machine took a CPU for longer than is queued: {late} frames late")),
     }
 }
 

@@ -197,7 +197,8 @@ fn a_front_end_that_was_adopted_is_replaced_when_it_dies_and_ends_with_its_progr
 
 #[test]
 fn a_front_end_whose_programs_wait_in_vain_ends_with_the_grace_period() {
-    let mut server = Server::start(&options(&["--pulse", "--grace", "1500"]));
+    // Longer than a program takes to start on a busy machine.
+    let mut server = Server::start(&options(&["--pulse", "--grace", "8000"]));
     await_socket(&server);
     let process = await_front_end(&mut server);
     let listens = listener(&server);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::{Program, Sound, Stretch, eventually, in_three_attempts, noise};
+use harness::{PATIENCE, Program, Sound, Stretch, eventually_within, in_three_attempts, noise};
 use serde_json::Value;
 
 use crate::pages::Pages;
@@ -291,7 +291,7 @@ fn assert_plays_where_it_chooses(browser: Browser) {
     let sinks = scene.pactl(&["list", "short", "sinks"]);
     let sink = sinks.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let sink = sink.filter(|line| line[1] == "other").map(|line| line[0].to_owned()).next();
-    eventually("it plays on the other sink", || {
+    eventually_within(2 * PATIENCE, "it plays on the other sink", || {
         let list = scene.pactl(&["list", "short", "sink-inputs"]);
         list.lines().any(|line| line.split('\t').nth(1) == sink.as_deref()).then_some(())
     });
@@ -317,6 +317,7 @@ fn check_latency(browser: Browser) {
         let scene = Scene::new();
         let pages = pages(&scene);
         let browser = browser.open_with_latency(&scene, &pages.url("do=latency"), "300");
+        pages.await_browser();
         // Firefox may hang where a page asks for it: it waits for the thread that plays while it
         // holds a lock that this one waits for.
         let reported = pages.report_within(Duration::from_secs(20), "latency");

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{Program, eventually, not_run};
+use harness::{Program, eventually, in_three_attempts, not_run};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -131,30 +131,32 @@ impl Drop for FullDisk {
 
 #[test]
 fn a_full_disk_keeps_what_was_remembered_and_nobody_from_playing() {
-    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let state = directory.path().join(".local/state");
-    let Some(disk) = FullDisk::at(&state) else { return };
-    let mut scene =
-        Scene::in_directory(directory, &["--driver", "timer", "--quantum", "1024"], &[]);
-    let kept = state.join("consort/desktop-under-test.json");
-    let text = || std::fs::read_to_string(&kept).unwrap_or_default();
-    scene.pactl(&["set-default-sink", "consort"]);
-    let before = eventually("it is written", || Some(text()).filter(|text| !text.is_empty()));
-    disk.fill();
-    scene.pactl(&["set-sink-mute", "consort", "1"]);
-    scene.pactl(&["set-sink-mute", "consort", "0"]);
-    eventually("it is reported", || {
-        scene.front_end.stderr().contains("No space left on device").then_some(())
+    in_three_attempts(|| {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let state = directory.path().join(".local/state");
+        let Some(disk) = FullDisk::at(&state) else { return Ok(()) };
+        let mut scene =
+            Scene::in_directory(directory, &["--driver", "timer", "--quantum", "1024"], &[]);
+        let kept = state.join("consort/desktop-under-test.json");
+        let text = || std::fs::read_to_string(&kept).unwrap_or_default();
+        scene.pactl(&["set-default-sink", "consort"]);
+        let before = eventually("it is written", || Some(text()).filter(|text| !text.is_empty()));
+        disk.fill();
+        scene.pactl(&["set-sink-mute", "consort", "1"]);
+        scene.pactl(&["set-sink-mute", "consort", "0"]);
+        eventually("it is reported", || {
+            scene.front_end.stderr().contains("No space left on device").then_some(())
+        });
+        assert_eq!(text(), before, "what was written is whole");
+        let sound = ramps(RATE_HZ as usize);
+        let file = scene.file("played.wav", &sound);
+        scene.run("paplay", &[path(&file)]).expect_success();
+        disk.empty();
+        scene.await_no_stream();
+        scene.pactl(&["set-sink-volume", "consort", "50%"]);
+        eventually("it is written again", || text().contains("32768").then_some(()));
+        let files = std::fs::read_dir(state.join("consort")).expect("a directory").count();
+        assert_eq!(files, 1, "nothing is left of what could not be written");
+        compare(&scene.recorded(), &sound.channels)
     });
-    assert_eq!(text(), before, "what was written is whole");
-    let sound = ramps(RATE_HZ as usize);
-    let file = scene.file("played.wav", &sound);
-    scene.run("paplay", &[path(&file)]).expect_success();
-    disk.empty();
-    scene.await_no_stream();
-    scene.pactl(&["set-sink-volume", "consort", "50%"]);
-    eventually("it is written again", || text().contains("32768").then_some(()));
-    let files = std::fs::read_dir(state.join("consort")).expect("a directory").count();
-    assert_eq!(files, 1, "nothing is left of what could not be written");
-    compare(&scene.recorded(), &sound.channels).expect("it was heard as it is");
 }

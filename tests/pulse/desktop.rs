@@ -31,10 +31,9 @@ impl Scene {
         });
     }
 
-    /// Plays a level for ten seconds.
+    /// Plays a level for longer than any test takes.
     fn play(&self, options: &[&str]) -> (Program, String) {
-        let level = Sound::of(RATE_HZ, &[vec![0.5; 480_000], vec![0.5; 480_000]]);
-        let file = self.file("level.wav", &level);
+        let file = self.file("level.wav", &long(0.5));
         let before = self.pactl(&["list", "short", "sink-inputs"]);
         let player = self.spawn("paplay", &[options, &[path(&file)]].concat());
         let index = eventually("a stream plays", || {
@@ -57,6 +56,12 @@ impl Scene {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pulse/remembered.py");
         self.spawn("/usr/bin/python3", &[&[path(&script)], arguments].concat())
     }
+}
+
+/// A level for a minute.
+fn long(level: f32) -> Sound {
+    let channel = vec![level; 60 * RATE_HZ as usize];
+    Sound::of(RATE_HZ, &[channel.clone(), channel])
 }
 
 fn index(line: &str) -> &str {
@@ -198,8 +203,7 @@ fn music_is_silent_while_a_phone_call_is_heard() {
         let wait = || std::thread::sleep(Duration::from_millis(500));
         let (mut music, index) = scene.play(&["-v", "--property=media.role=music"]);
         wait();
-        let silence = Sound::of(RATE_HZ, &[vec![0.0; 480_000], vec![0.0; 480_000]]);
-        let file = scene.file("silence.wav", &silence);
+        let file = scene.file("silence.wav", &long(0.0));
         let phone = scene.spawn("paplay", &["--property=media.role=phone", path(&file)]);
         let held = || scene.server.consort(&["why", "paplay"]).expect_success().stdout;
         eventually("it is held", || scene.stream(&index).contains("Mute: yes").then_some(()));
@@ -300,8 +304,7 @@ fn what_a_user_has_set_on_the_server_is_explained_and_goes_along_to_another_sink
 #[test]
 fn streams_of_the_servers_own_api_are_explained_without_a_front_end() {
     let mut scene = Scene::new();
-    let level = Sound::of(RATE_HZ, &[vec![0.5; 480_000], vec![0.5; 480_000]]);
-    let file = scene.file("level.wav", &level);
+    let file = scene.file("level.wav", &long(0.5));
     let player = scene.server.spawn_consort(&["play", path(&file)]);
     eventually("it plays", || {
         let explained = scene.server.consort(&["why", "consort play"]);

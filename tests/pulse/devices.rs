@@ -12,7 +12,7 @@ use crate::{RATE_HZ, Scene, compare, path, ramps, same_frames};
 
 impl Scene {
     /// `pactl subscribe`, once it has subscribed.
-    fn subscribed(&self) -> Program {
+    pub(crate) fn subscribed(&self) -> Program {
         let mut events = self.spawn("pactl", &["subscribe"]);
         eventually("it has subscribed", || {
             self.pactl(&["info"]);
@@ -139,7 +139,7 @@ fn a_stream_that_is_moved_goes_on_where_it_left_and_its_program_is_told() {
                 .then_some(())
         });
         let changed = format!("'change' on sink-input #{input}\n");
-        assert!(events.stdout().contains(&changed));
+        eventually(&changed, || events.stdout().contains(&changed).then_some(()));
         player.finish().expect_success();
         let moved_at = heard_from(&recorded(recorder, &heard), &sound)?;
         let before = same_frames(&scene.recorded(), &sound.channels)?;

@@ -3,15 +3,19 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use harness::PATIENCE;
+use harness::{PATIENCE, eventually_within};
 
 /// Serves one page and the files of a directory, to the browser of one test.
 pub struct Pages {
     address: SocketAddr,
     reports: Receiver<(String, Vec<u8>)>,
+    /// A browser has asked for the page.
+    is_asked_for: Arc<AtomicBool>,
 }
 
 impl Pages {
@@ -21,19 +25,31 @@ impl Pages {
         let address = listener.local_addr().expect("an address");
         let directory = directory.to_owned();
         let (sender, reports) = channel();
+        let is_asked_for = Arc::new(AtomicBool::new(false));
+        let of_server = Arc::clone(&is_asked_for);
         // Ends with the process of the tests.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (page, directory, sender) = (page.clone(), directory.clone(), sender.clone());
-                std::thread::spawn(move || serve(&stream, &page, &directory, &sender));
+                let is_asked_for = Arc::clone(&of_server);
+                std::thread::spawn(move || {
+                    serve(&stream, (&page, &is_asked_for), &directory, &sender)
+                });
             }
         });
-        Self { address, reports }
+        Self { address, reports, is_asked_for }
     }
 
     /// The address of the page that acts as `asked`.
     pub fn url(&self, asked: &str) -> String {
         format!("http://{}/?{asked}", self.address)
+    }
+
+    /// Waits until a browser has started and asks for the page.
+    pub fn await_browser(&self) {
+        eventually_within(2 * PATIENCE, "a browser asks for the page", || {
+            self.is_asked_for.load(Ordering::Relaxed).then_some(())
+        });
     }
 
     /// Waits for the page's next report, which is `what`.
@@ -51,7 +67,12 @@ impl Pages {
 }
 
 /// Answers one request.
-fn serve(stream: &TcpStream, page: &Path, directory: &Path, sender: &Sender<(String, Vec<u8>)>) {
+fn serve(
+    stream: &TcpStream,
+    (page, is_asked_for): (&Path, &AtomicBool),
+    directory: &Path,
+    sender: &Sender<(String, Vec<u8>)>,
+) {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -75,7 +96,10 @@ fn serve(stream: &TcpStream, page: &Path, directory: &Path, sender: &Sender<(Str
             let _ = sender.send((name.to_owned(), body));
             ("text/plain", Vec::new())
         }
-        (_, "") => ("text/html", std::fs::read(page).unwrap_or_default()),
+        (_, "") => {
+            is_asked_for.store(true, Ordering::Relaxed);
+            ("text/html", std::fs::read(page).unwrap_or_default())
+        }
         _ => ("audio/wav", std::fs::read(directory.join(name)).unwrap_or_default()),
     };
     let status = if method != "POST" && content.is_empty() { "404 Not Found" } else { "200 OK" };

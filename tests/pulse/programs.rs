@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use harness::{Program, Sound, eventually, in_three_attempts};
+use harness::{PATIENCE, Program, Sound, eventually, eventually_within, in_three_attempts};
 use rustix::process::Signal;
 
 use crate::{RATE_HZ, Scene, compare, is_installed, path, ramps};
@@ -12,8 +12,9 @@ pub fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pulse").join(name)
 }
 
+/// Waits for so many streams. Some are those of browsers, which take long to start.
 pub fn await_streams(scene: &Scene, what: &str, count: usize) {
-    eventually(&format!("{count} {what}"), || {
+    eventually_within(2 * PATIENCE, &format!("{count} {what}"), || {
         let list = scene.pactl(&["list", "short", what]);
         (list.lines().count() == count).then_some(())
     });

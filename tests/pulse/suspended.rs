@@ -40,13 +40,23 @@ fn a_stream_waits_while_its_sink_is_suspended_and_no_frame_of_it_is_lost() {
     });
 }
 
+/// The index of the newest client in a list of `pactl`, which has printed it.
+fn newest_client(list: &str) -> u32 {
+    let clients = list.lines().filter_map(|line| line.strip_prefix("Client #"));
+    clients.filter_map(|index| index.parse().ok()).max().expect("itself")
+}
+
 #[test]
 fn programs_are_notified_when_a_sink_sleeps_and_when_the_server_is_gone() {
     let mut scene = Scene::new();
-    let mut events = scene.spawn("pactl", &["subscribe"]);
+    let mut events = scene.subscribed();
     let song = scene.file("song.wav", &noises(RATE_HZ as usize));
     scene.run("paplay", &[path(&song)]).expect_success();
-    assert!(scene.pactl(&["list", "short", "sinks"]).contains("IDLE"));
+    let list = scene.pactl(&["list"]);
+    assert!(list.contains("Sink #0\n\tState: IDLE\n"), "{list}");
+    // Events come in order: those of a sink that did not sleep yet are here by then.
+    let gone = format!("'remove' on client #{}\n", newest_client(&list));
+    eventually(&gone, || events.stdout().contains(&gone).then_some(()));
     let changes = |events: &mut Program| events.stdout().matches("'change' on sink #0").count();
     let before = changes(&mut events);
     eventually("programs are notified", || (changes(&mut events) > before).then_some(()));

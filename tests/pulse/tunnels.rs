@@ -306,8 +306,10 @@ fn raw_samples_of_a_socket_are_played_sample_for_sample_to_the_last() {
         for piece in bytes(&sound).chunks(4_321) {
             socket.write_all(piece).expect("sent");
         }
-        let inputs = scene.pactl(&["list", "sink-inputs"]);
-        assert!(inputs.contains("application.name = \"Simple client (127.0.0.1:"), "{inputs}");
+        eventually("its stream is shown", || {
+            let inputs = scene.pactl(&["list", "sink-inputs"]);
+            inputs.contains("application.name = \"Simple client (127.0.0.1:").then_some(())
+        });
         socket.shutdown(Shutdown::Write).expect("a socket");
         assert_eq!(socket.read(&mut [0]).expect("its end"), 0);
         compare(&scene.recorded(), &sound.channels)

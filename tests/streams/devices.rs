@@ -1,11 +1,11 @@
 //! Devices beside the one that drives: null devices with a thread and a clock of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use harness::{Program, Server, Sound, eventually, in_three_attempts, noise};
 
-use crate::{RATE_HZ, file, play, ramps, server, streams};
+use crate::{RATE_HZ, end_recorder, file, play, play_to_end, ramps, server, streams, to_end};
 
 /// Adds a null device.
 fn add(server: &Server, name: &str) {
@@ -20,19 +20,20 @@ fn record(server: &Server, device: &str) -> (Program, PathBuf) {
     let recorder = server.spawn_consort(&["record", "--device", device, "--monitor", &into]);
     eventually("it records", || {
         let is_it = |stream: &serde_json::Value| {
-            stream["plays"] == true && stream["direction"] == "monitor"
+            stream["plays"] == true
+                && stream["direction"] == "monitor"
+                && stream["device"].as_str().unwrap_or("system") == device
         };
         streams(server).iter().any(is_it).then_some(())
     });
     (recorder, path)
 }
 
-/// Ends a recording, after what was just heard.
-fn recorded(recorder: Program, path: &Path) -> Sound {
+/// Ends a recording, after what was just heard. `Err` if the machine made holes in it.
+fn recorded(server: &Server, (recorder, path): (Program, PathBuf)) -> Result<Sound, String> {
     std::thread::sleep(Duration::from_millis(500));
-    recorder.signal(rustix::process::Signal::INT);
-    recorder.finish().expect_success();
-    Sound::read(path)
+    end_recorder(server, recorder)?;
+    Ok(Sound::read(&path))
 }
 
 /// Waits until a stream plays on a device; `None`: the one that drives.
@@ -71,19 +72,14 @@ fn a_file_on_a_further_device_is_heard_there_sample_for_sample_and_nowhere_else(
         add(&server, "other");
         let sound = ramps(3 * RATE_HZ as usize);
         let path = file(&server, "played.wav", &sound);
-        let (recorder, heard) = record(&server, "other");
-        let (beside, nothing) = record(&server, "system");
-        let finished = play(&server, &path, &["--device", "other"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
-        let heard = recorded(recorder, &heard);
+        let [heard, beside] = ["other", "system"].map(|device| record(&server, device));
+        play_to_end(&server, &path, &["--device", "other"])?;
+        let heard = recorded(&server, heard)?;
         for channel in 0..2 {
             let same = heard.sounding(channel).channels[0] == sound.channels[channel];
             assert!(same, "sample for sample");
         }
-        let nothing = recorded(beside, &nothing);
+        let nothing = recorded(&server, beside)?;
         assert!(!nothing.channels[0].is_empty());
         assert!(nothing.channels.iter().flatten().all(|sample| *sample == 0.0), "nowhere else");
         Ok(())
@@ -196,13 +192,9 @@ fn a_further_device_has_a_rate_channels_and_a_volume_of_its_own() {
         assert!(shown.contains("device: 100 %") && shown.contains("device:null: 50 %"), "{shown}");
         let sound = Sound::of(96_000, &ramps(RATE_HZ as usize).channels);
         let path = file(&server, "played.wav", &sound);
-        let (recorder, heard) = record(&server, "null");
-        let finished = play(&server, &path, &["--device", "null"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
-        let heard = recorded(recorder, &heard);
+        let heard = record(&server, "null");
+        play_to_end(&server, &path, &["--device", "null"])?;
+        let heard = recorded(&server, heard)?;
         assert_eq!((heard.sample_rate_hz, heard.channels.len()), (96_000, 4));
         for (channel, played) in sound.channels.iter().enumerate() {
             let half: Vec<f32> = played.iter().map(|sample| sample * 0.5).collect();
@@ -232,12 +224,9 @@ fn a_moved_stream_continues_where_it_was_heard_in_a_fade() {
         server.consort(&["move", "consort play", "system"]).expect_success();
         await_playing_on(&server, None);
         assert!(server.lsp(&["-c"]).contains("consort play:output_FL\n   system:playback_1"));
-        let finished = player.finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
-        let [system, other] = recordings.map(|(recorder, path)| recorded(recorder, &path));
+        to_end(player)?;
+        let [system, other] = recordings.map(|recording| recorded(&server, recording));
+        let (system, other) = (system?, other?);
         for (channel, played) in sound.channels.iter().enumerate() {
             let parts =
                 [parts(&system.channels[channel], played), parts(&other.channels[channel], played)];
@@ -355,12 +344,9 @@ fn a_player_goes_on_where_it_was_on_a_device_of_another_rate() {
         std::thread::sleep(Duration::from_millis(700));
         server.consort(&["move", "consort play", "system"]).expect_success();
         player_on(&server, None);
-        let finished = player.finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
-        let [system, fast] = recordings.map(|(recorder, path)| recorded(recorder, &path));
+        to_end(player)?;
+        let [system, fast] = recordings.map(|recording| recorded(&server, recording));
+        let (system, fast) = (system?, fast?);
         assert_eq!((system.sample_rate_hz, fast.sample_rate_hz), (RATE_HZ, 96_000));
         let parts = [&system, &fast].map(|sound| rises(sound, SECONDS as f64, 0.8));
         let [[.., before, after], [between]] = [&parts[0][..], &parts[1][..]] else {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::{Program, Server, Sound, eventually, not_run};
+use harness::{Program, Server, Sound, eventually, in_three_attempts, not_run};
 use rustix::process::Signal;
 
 use crate::{RATE_HZ, await_no_stream, await_playing, file, play, server, streams};
@@ -105,24 +105,28 @@ fn check(recorded: &Sound, played: &Sound, quantum: u32, times: usize) {
 fn a_player_that_is_killed_fades_out() {
     let level = Sound::of(RATE_HZ, &[vec![0.5; 10 * RATE_HZ as usize], vec![-0.5; 480_000]]);
     let faded = |end: fn(Program)| {
-        let server = server(256);
-        let path = file(&server, "level.wav", &level);
-        let player = play(&server, &path, &[]);
-        await_playing(&server);
-        end(player);
-        await_no_stream(&server);
-        let recorded = server.recorded();
-        for channel in &recorded.channels {
-            let sounding = channel.iter().skip_while(|sample| **sample == 0.0);
-            let levels: Vec<f32> = sounding.map(|sample| sample.abs()).collect();
-            let full = levels.iter().take_while(|level| **level == 0.5).count();
-            let steps = levels.windows(2).map(|pair| pair[0] - pair[1]);
-            assert!(full > 0 && levels.len() < 400_000, "it was ended");
-            // A fade has 240 frames.
-            let steep = steps.fold(0.0, |steepest: f32, step| steepest.max(step.abs()));
-            assert!(steep <= 0.5 / 240.0, "a step of {steep} after {full} frames");
-            assert_eq!(levels.last(), Some(&0.0), "and then silence");
-        }
+        in_three_attempts(|| {
+            let server = server(256);
+            let path = file(&server, "level.wav", &level);
+            let player = play(&server, &path, &[]);
+            await_playing(&server);
+            end(player);
+            await_no_stream(&server);
+            server.check_rendered()?;
+            let recorded = server.recorded();
+            for channel in &recorded.channels {
+                let sounding = channel.iter().skip_while(|sample| **sample == 0.0);
+                let levels: Vec<f32> = sounding.map(|sample| sample.abs()).collect();
+                let full = levels.iter().take_while(|level| **level == 0.5).count();
+                let steps = levels.windows(2).map(|pair| pair[0] - pair[1]);
+                assert!(full > 0 && levels.len() < 400_000, "it was ended");
+                // A fade has 240 frames.
+                let steep = steps.fold(0.0, |steepest: f32, step| steepest.max(step.abs()));
+                assert!(steep <= 0.5 / 240.0, "a step of {steep} after {full} frames");
+                assert_eq!(levels.last(), Some(&0.0), "and then silence");
+            }
+            Ok(())
+        });
     };
     faded(|player| {
         player.signal(Signal::KILL);

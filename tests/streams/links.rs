@@ -5,7 +5,7 @@ use std::time::Duration;
 use client::stream::{RecordOptions, RecordStream, SamplesMut, StreamConnection};
 use harness::{Server, Sound, eventually, in_three_attempts, tone};
 
-use crate::{RATE_HZ, await_playing, file, play, ramps, server, streams};
+use crate::{RATE_HZ, await_playing, file, play, play_to_end, ramps, server, streams};
 
 /// The latency of a link where none is given, ns.
 const LATENCY_NS: u64 = 200_000_000;
@@ -37,15 +37,13 @@ fn await_silent(server: &Server) {
     });
 }
 
-/// Plays a file to its end; `Err` if the machine took too long for the player or the link.
+/// Plays a file to its end; `Err` if the machine took too long for the player, the link or a
+/// device.
 fn play_through(server: &Server, sound: &Sound, name: &str) -> Result<(), String> {
     let path = file(server, name, sound);
-    let finished = play(server, &path, &["--device", "other"]).finish();
-    if finished.stderr.contains("the sound stopped") {
-        return Err(finished.stderr);
-    }
-    finished.expect_success();
+    play_to_end(server, &path, &["--device", "other"])?;
     await_silent(server);
+    server.check_rendered()?;
     match shown(server, "loopback") {
         Some(line) if line.contains(" 0 gaps") => Ok(()),
         line => Err(format!("{line:?}")),
@@ -147,6 +145,7 @@ fn clicks(server: &Server, devices: &[&str], name: &str) -> Result<Vec<Vec<u64>>
         }
     }
     player.finish();
+    server.check_rendered()?;
     let line = shown(server, name).unwrap_or_default();
     assert!(line.contains(": 200 ms, "), "{line}");
     let are_there = clicks.iter().all(|clicks| clicks.len() == 4);
@@ -205,11 +204,9 @@ fn a_remap_is_heard_on_the_chosen_channels_of_another_device() {
         let frames = RATE_HZ as usize;
         let sides = [tone(500.0, RATE_HZ, frames), tone(2000.0, RATE_HZ, frames)];
         let path = file(&server, "tones.wav", &Sound::of(RATE_HZ, &sides));
-        let finished = play(&server, &path, &["--device", "other"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
+        play_to_end(&server, &path, &["--device", "other"])?;
         await_silent(&server);
+        server.check_rendered()?;
         server.consort(&["device", "remove", "other"]).expect_success();
         assert!(shown(&server, "other").is_none(), "the device is gone, too");
         let recorded = server.recorded();

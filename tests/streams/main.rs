@@ -24,7 +24,8 @@ mod wishes;
 
 use std::path::{Path, PathBuf};
 
-use harness::{Program, Server, Sound, eventually};
+use harness::{Finished, Program, Server, Sound, eventually};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 const RATE_HZ: u32 = 48_000;
@@ -49,6 +50,38 @@ fn file(server: &Server, name: &str, sound: &Sound) -> PathBuf {
 fn play(server: &Server, file: &Path, options: &[&str]) -> Program {
     let file = file.to_string_lossy();
     server.spawn_consort(&[&["play", &file], options].concat())
+}
+
+/// Plays a file to its end. `Err` if the machine took the player's CPU for too long.
+fn play_to_end(server: &Server, file: &Path, options: &[&str]) -> Result<Finished, String> {
+    to_end(play(server, file, options))
+}
+
+/// Waits for the end of a player. `Err` if the machine took its CPU for too long.
+fn to_end(player: Program) -> Result<Finished, String> {
+    let finished = player.finish();
+    // It reports a thread that a busy machine made late.
+    if finished.stderr.contains("the sound stopped") {
+        return Err(finished.stderr);
+    }
+    Ok(finished.expect_success())
+}
+
+/// Ends a recorder; returns what it printed. `Err` if the machine took a CPU for longer than is
+/// queued, so that what was heard or what was recorded of it has holes.
+fn end_recorder(server: &Server, recorder: Program) -> Result<Finished, String> {
+    server.check_in_time()?;
+    recorder.signal(Signal::INT);
+    recorded_all(recorder.finish())
+}
+
+/// What a recorder printed that has ended. `Err` if the machine took its CPU for so long that
+/// frames are missing.
+fn recorded_all(finished: Finished) -> Result<Finished, String> {
+    if finished.stderr.contains("the file could not be written in time") {
+        return Err(finished.stderr);
+    }
+    Ok(finished.expect_success())
 }
 
 /// The streams that `consort status` shows.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use harness::{Server, Sound, eventually, in_three_attempts};
 
-use crate::{RATE_HZ, file, play, ramps, server, streams};
+use crate::{RATE_HZ, file, play_to_end, ramps, server, streams};
 
 /// The samples of two channels as 16-bit integers, frame after frame, as PulseAudio has them.
 fn bytes(sound: &Sound) -> Vec<u8> {
@@ -59,15 +59,16 @@ fn what_is_played_on_a_pipe_sink_comes_out_of_its_fifo_sample_for_sample() {
         let sound = ramps(3 * RATE_HZ as usize);
         let path = file(&server, "played.wav", &sound);
         let reading = reader(&fifo);
-        let finished = play(&server, &path, &["--device", "piped"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
+        play_to_end(&server, &path, &["--device", "piped"])?;
         await_all_parked(&server);
+        server.check_rendered()?;
+        let list = server.consort(&["device", "list"]).expect_success().stdout;
         server.consort(&["device", "remove", "piped"]).expect_success();
         let read = reading.join().expect("it read");
         assert!(!fifo.exists(), "the FIFO was made for it");
+        if !list.contains(" 0 gaps") {
+            return Err(format!("the reader was late: {list}"));
+        }
         if read.is_empty() {
             return Err("the reader came too late".into());
         }
@@ -87,12 +88,9 @@ fn a_reader_that_stalls_or_goes_costs_only_its_own_samples() {
         // pages.
         let mut open = std::fs::OpenOptions::new();
         let mut stalls = open.read(true).write(true).open(&fifo).expect("a FIFO");
-        let finished = play(&server, &path, &["--device", "piped"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
+        play_to_end(&server, &path, &["--device", "piped"])?;
         await_all_parked(&server);
+        server.check_rendered()?;
         let list = server.consort(&["device", "list"]).expect_success().stdout;
         assert!(list.contains(" gaps") && !list.contains(" 0 gaps"), "{list}");
         let mut read = vec![0; 20_000];
@@ -103,8 +101,9 @@ fn a_reader_that_stalls_or_goes_costs_only_its_own_samples() {
         // Another one gets what the first has left in the pipe, and all that is played from then
         // on; or, if the sink has seen meanwhile that there is no reader, what follows.
         let reading = reader(&fifo);
-        play(&server, &path, &["--device", "piped"]).finish().expect_success();
+        play_to_end(&server, &path, &["--device", "piped"])?;
         await_all_parked(&server);
+        server.check_rendered()?;
         server.consort(&["device", "remove", "piped"]).expect_success();
         let read = reading.join().expect("it read");
         let heard = sounding(&read);
@@ -136,6 +135,7 @@ fn what_is_written_into_the_fifo_of_a_pipe_source_is_heard_sample_for_sample_eac
         if !list.contains("200 ms, silent, 0 gaps") {
             return Err(list);
         }
+        server.check_rendered()?;
         server.consort(&["device", "remove", "pipe-source"]).expect_success();
         let recorded = server.recorded();
         for channel in 0..2 {

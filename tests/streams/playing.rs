@@ -6,18 +6,14 @@ use convert::{
 };
 use harness::{Sound, in_three_attempts};
 
-use crate::{RATE_HZ, await_no_stream, file, play, ramps, server, streams};
+use crate::{RATE_HZ, await_no_stream, file, play, play_to_end, ramps, server, streams};
 
 /// Plays a sound to its end; returns what was heard of it.
 fn heard(sound: &Sound, options: &[&str]) -> Result<Sound, String> {
     let server = server(1024);
     let path = file(&server, "played.wav", sound);
-    let finished = play(&server, &path, options).finish();
-    // The player reports a thread that a busy machine made late.
-    if finished.stderr.contains("the sound stopped") {
-        return Err(finished.stderr);
-    }
-    finished.expect_success();
+    play_to_end(&server, &path, options)?;
+    server.check_rendered()?;
     await_no_stream(&server);
     Ok(server.recorded())
 }
@@ -113,11 +109,7 @@ fn a_player_reports_how_long_frames_took_until_they_were_heard() {
     let server = server(256);
     let path = file(&server, "song.wav", &ramps(2 * RATE_HZ as usize));
     in_three_attempts(|| {
-        let finished = play(&server, &path, &["--latency", "60", "--report"]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        let stdout = finished.expect_success().stdout;
+        let stdout = play_to_end(&server, &path, &["--latency", "60", "--report"])?.stdout;
         let line = stdout.lines().find_map(|line| line.strip_prefix("latency: "));
         let line = line.expect("a report").split_ascii_whitespace();
         let numbers: Vec<f64> = line.filter_map(|word| word.parse().ok()).collect();

@@ -72,20 +72,14 @@ impl Player {
         eventually("it is heard", || (self.heard() >= frame).then_some(()));
     }
 
-    /// Refuses to judge what was heard if the machine kept the device from rendering in time.
-    pub fn check_in_time(&self) -> Result<(), String> {
-        match self.server.late_frames() {
-            0 => Ok(()),
-            late => Err(format!("{late} frames were not there in time")),
-        }
-    }
-
-    /// Ends the stream; returns what was heard from the first stream on, by device frame.
-    pub fn recorded(self) -> Sound {
+    /// Ends the stream; returns what was heard from the first stream on, by device frame. `Err` if
+    /// the machine made holes in it.
+    pub fn recorded(self) -> Result<Sound, String> {
         let Self { server, connection, stream } = self;
+        server.check_in_time()?;
         drop((stream, connection));
         crate::await_no_stream(&server);
-        server.recorded()
+        Ok(server.recorded())
     }
 }
 

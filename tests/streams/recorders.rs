@@ -6,7 +6,7 @@ use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, no
 use rustix::process::Signal;
 
 use crate::patching::{LEFT, heard, pair, playing};
-use crate::{RATE_HZ, await_no_stream, await_playing, file, play, server, streams};
+use crate::{RATE_HZ, await_no_stream, await_playing, end_recorder, file, play, server, streams};
 
 const INPUT_LEFT: &str = "consort record:input_FL";
 const INPUT_RIGHT: &str = "consort record:input_FR";
@@ -76,8 +76,7 @@ fn expect_exact_recordings() -> Result<(), String> {
     server.run("jack_connect", &[LEFT, "client:in"]).expect_success();
     server.run("jack_connect", &["client:out", INPUT_RIGHT]).expect_success();
     std::thread::sleep(std::time::Duration::from_secs(2));
-    recorder.signal(Signal::INT);
-    recorder.finish().expect_success();
+    end_recorder(&server, recorder)?;
     client.terminate();
     eventually("cycles end", || (state() == "deep").then_some(()));
     let recorded = Sound::read(&recorded);

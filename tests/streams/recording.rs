@@ -4,7 +4,10 @@ use client::stream::{Acknowledgement, RecordOptions, RecordStream, SamplesMut, S
 use harness::{Server, Sound, eventually, in_three_attempts, tone};
 use sys::clock::now_ns;
 
-use crate::{RATE_HZ, await_no_stream, file, play, ramps, server, streams};
+use crate::{
+    RATE_HZ, await_no_stream, end_recorder, file, play, play_to_end, ramps, recorded_all, server,
+    streams, to_end,
+};
 
 fn open(connection: &StreamConnection, monitor: bool) -> RecordStream {
     let stream = connection.record(RecordOptions {
@@ -76,14 +79,11 @@ fn what_a_monitor_records_is_what_a_file_plays_sample_for_sample() {
         server.consort(&["volume", "consort play", "50%"]).expect_success();
         server.consort(&["volume", "consort play", "100%"]).expect_success();
         let channels = until_alone(&server, &mut stream);
-        let finished = player.finish();
-        if finished.stderr.contains("the sound stopped") || stream.reader().lost() > 0 {
-            return Err(format!("{finished:?}, {} lost", stream.reader().lost()));
+        to_end(player)?;
+        if stream.reader().lost() > 0 {
+            return Err(format!("{} lost", stream.reader().lost()));
         }
-        finished.expect_success();
-        if server.late_frames() > 0 {
-            return Err("the machine took a CPU for longer than is queued".into());
-        }
+        server.check_in_time()?;
         drop((stream, connection));
         await_no_stream(&server);
         let recorded = server.recorded();
@@ -135,21 +135,16 @@ fn consort_record_writes_what_is_heard_into_a_file() {
         eventually("it records", || {
             streams(&server).iter().any(|stream| stream["plays"] == true).then_some(())
         });
-        let finished = play(&server, &path, &[]).finish();
-        if finished.stderr.contains("the sound stopped") {
-            return Err(finished.stderr);
-        }
-        finished.expect_success();
+        play_to_end(&server, &path, &[])?;
         std::thread::sleep(std::time::Duration::from_millis(500));
-        recorder.signal(rustix::process::Signal::INT);
-        let finished = recorder.finish().expect_success();
+        let finished = end_recorder(&server, recorder)?;
         assert!(finished.stdout.contains("48000 Hz, 2 channels"), "{finished:?}");
         for channel in 0..2 {
             let heard = Sound::read(&recorded).sounding(channel);
             assert!(heard.channels[0] == sound.channels[channel], "sample for sample");
         }
         let limited = server.consort(&["record", "--monitor", "--duration", "1", &into]);
-        limited.expect_success();
+        recorded_all(limited)?;
         assert_eq!(Sound::read(&recorded).channels[0], vec![0.0; RATE_HZ as usize]);
         Ok(())
     });
@@ -169,7 +164,7 @@ fn a_recording_at_another_rate_in_another_format_has_the_same_sound() {
         let words = ["--rate", "44100", "--format", "s24", "--channels", "1", "--duration", "1"];
         let name = into.to_string_lossy();
         let record = [&["record", "--monitor", &name], &words[..]].concat();
-        let recorded = server.consort(&record).expect_success();
+        let recorded = recorded_all(server.consort(&record))?;
         assert!(recorded.stdout.contains("44100 Hz, 1 channel, 0:01.0"), "{recorded:?}");
         player.terminate();
         let heard = Sound::read(&into);

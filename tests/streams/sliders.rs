@@ -47,8 +47,7 @@ fn a_slider_that_is_dragged_is_heard_without_a_step_and_ends_where_it_is_left() 
         }
         let last = player.heard();
         player.await_heard(last + u64::from(RATE_HZ) / 5);
-        player.check_in_time()?;
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         let [level, tone] = &recorded.channels[..] else { panic!("two channels") };
         let begin = level.iter().position(|sample| *sample != 0.0).expect("sound");
         if last as usize + RATE_HZ as usize / 5 > begin + 5 * RATE_HZ as usize {

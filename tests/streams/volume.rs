@@ -29,7 +29,7 @@ fn a_volume_of_a_stream_or_the_device_is_heard_at_once_with_two_seconds_queued()
         ];
         let changed: Vec<_> =
             commands.map(|(command, level)| (between(&mut player, command), level)).into();
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         for (channel, sign) in recorded.channels.iter().zip([1.0, -1.0]) {
             let sounding = channel.iter().position(|sample| *sample != 0.0).expect("sound");
             assert_continuous(&channel[sounding..], 0.5);

@@ -43,7 +43,7 @@ fn a_pause_and_what_follows_are_heard_within_ten_milliseconds_and_without_a_step
             at_once(&mut player, |player| player.stream.set_gains(gains, 480).expect("set"))?;
         player.await_heard(softer as u64 + 10 * TEN_MS);
         assert_eq!((player.stream.underruns(), player.stream.has_drained(now_ns())), (0, false));
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         let channel = &recorded.channels[0];
         let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
         assert_continuous(&channel[begin..], 0.5);
@@ -71,7 +71,7 @@ fn after_a_pause_each_frame_is_heard_that_follows_where_it_began() {
         let held = player.stream.heard(now_ns()) as usize;
         let resumed = at_once(&mut player, |player| player.stream.run().expect("runs"))?;
         player.await_heard(resumed as u64 + 10 * TEN_MS);
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         for (channel, played) in recorded.channels.iter().zip(&sound.channels) {
             let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
             assert_eq!(paused - begin, held, "it holds where the fade began");
@@ -113,8 +113,7 @@ fn a_seek_is_heard_within_ten_milliseconds_and_fades_into_what_is_new() {
         let heard = player.stream.heard(now_ns());
         let from = 4 * SECOND as u64 + SECOND as u64 / 4;
         assert!(heard >= from + 10 * TEN_MS, "positions go on from there: {heard}");
-        player.check_in_time()?;
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         let channel = &recorded.channels[0];
         let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
         assert_continuous(&channel[begin..], 0.75);
@@ -137,7 +136,7 @@ fn what_is_written_after_a_flush_is_heard_next() {
         let run = at_once(&mut player, |player| player.stream.run().expect("runs"))?;
         player.await_heard(run as u64 + 5 * TEN_MS);
         assert_eq!(player.stream.underruns(), 0, "a stream that holds misses nothing");
-        let recorded = player.recorded();
+        let recorded = player.recorded()?;
         let channel = &recorded.channels[0];
         assert!(channel[held - 1] == 0.5 && channel[held] < 0.5);
         assert_eq!((channel[run - 1], channel[run]), (0.0, 0.25), "new frames begin at once");
@@ -166,8 +165,7 @@ fn expect_exact_ends(sound: &Sound) -> Result<(), String> {
     player.write(&half(SECOND / 2));
     player.stream.drain().expect("drained");
     eventually("it has drained", || player.stream.has_drained(now_ns()).then_some(()));
-    player.check_in_time()?;
-    let recorded = player.recorded();
+    let recorded = player.recorded()?;
     for (channel, played) in recorded.channels.iter().zip(&sound.channels) {
         let parts: Vec<&[f32]> =
             channel.split(|sample| *sample == 0.0).filter(|part| !part.is_empty()).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use harness::{Program, Server, Sound, c_program_with, eventually};
+use harness::{Program, Server, Sound, c_program_with};
 use tempfile::TempDir;
 
 const RATE_HZ: u32 = 48_000;
@@ -69,10 +69,10 @@ fn the_transport_follows_linear_time_code_and_sends_the_same() {
         let _sender = server.spawn_consort(&[&sender[..], &["--to", "system:playback_1"]].concat());
         server.await_connection("sender:out", "system:playback_1");
         let follower = ["sync", "follow", "ltc", "--from", "system:capture_1"];
-        let mut follower = server.spawn_consort(&follower);
+        let follower = server.spawn_consort(&follower);
         let recorded = server.played();
-        eventually("the follower has ended", || (!follower.is_running()).then_some(()));
-        assert!(follower.stderr().contains("the server has ended"), "{}", follower.stderr());
+        let said = follower.finish().stderr;
+        assert!(said.contains("the server has ended"), "{said}");
         let peak = recorded.peak(0);
         assert!((peak - 0.1259).abs() < 0.001, "-18 dB: {peak}");
         let heard = decoded(place.path(), &recorded.channels[0]);

@@ -60,7 +60,13 @@ fn cycles_follow_the_clock_again_after_freewheel() {
             }
         }
         let counts = Counts::of(check);
-        assert_eq!((counts.wrong, counts.silent), (0, 0), "{counts:?}");
+        assert_eq!(counts.wrong, 0, "{counts:?}");
+        // In the first cycles as well, and in those after a switch.
+        let xruns = xruns(&server);
+        if counts.silent > 0 && xruns > 0 {
+            return Err(format!("{counts:?}, with {xruns} xruns"));
+        }
+        assert_eq!(counts.silent, 0, "{counts:?}");
         Ok(())
     });
 }

@@ -11,10 +11,10 @@ use crate::served::{address_in, served, served_and_recorded};
 const RATE_HZ: u32 = 48_000;
 const SECRET: &str = "0123456789abcdef0123";
 
-/// Plays half a minute of sound in two channels.
+/// Plays a minute and a half of sound in two channels.
 pub(crate) fn play(server: &Server, options: &[&str]) -> Program {
     let path = server.directory().join("song.wav");
-    let channel = vec![0.25; 30 * RATE_HZ as usize];
+    let channel = vec![0.25; 90 * RATE_HZ as usize];
     Sound::of(RATE_HZ, &[channel.clone(), channel]).write(&path);
     server.spawn_consort(&[&["play", &path.to_string_lossy()], options].concat())
 }

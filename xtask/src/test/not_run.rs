@@ -106,17 +106,29 @@ impl Test<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
 
     use super::*;
+
+    /// Has another process write a program: what this one has open for writing, a child of another
+    /// test may have as well for a moment, and then nobody can run it.
+    fn write_program(path: &Path, text: &str) {
+        let mut install = Command::new("install");
+        install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+        let mut install = install.spawn().expect("coreutils");
+        let mut stdin = install.stdin.take().expect("piped");
+        stdin.write_all(text.as_bytes()).expect("it reads");
+        drop(stdin);
+        assert!(install.wait().expect("a child").success());
+    }
 
     /// A program of tests that does what a shell's commands say, and what is said of them.
     fn said_twice(name: &str, script: &str) -> (Vec<String>, String) {
         let directory = std::env::temp_dir().join(format!("not-run-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let executable = directory.join("program");
-        std::fs::write(&executable, format!("#!/bin/sh\n{script}")).expect("a file");
-        std::fs::set_permissions(&executable, PermissionsExt::from_mode(0o755)).expect("its owner");
+        write_program(&executable, &format!("#!/bin/sh\n{script}"));
         let program = TestProgram {
             words: "-p here --test there".to_owned(),
             suite: None,
