@@ -17,6 +17,9 @@ pub struct HeadsetFacts {
     pub is_connected: bool,
 }
 
+/// Letters of a name: a device calls itself what it likes.
+const MAX_LETTERS: usize = 64;
+
 const BLUEZ: &str = "org.bluez";
 
 /// What a device that plays offers: A2DP's sink, a headset, a hands-free unit.
@@ -53,6 +56,39 @@ fn headset(mut device: Properties) -> Option<HeadsetFacts> {
     let (is_connected, is_paired) = (is("Connected") == Some(true), is("Paired") == Some(true));
     let services = Vec::<String>::try_from(device.remove("UUIDs")?).ok()?;
     let plays = services.iter().any(|service| PLAYS.iter().any(|uuid| service.starts_with(uuid)));
-    let name = String::try_from(device.remove("Alias")?).ok()?;
+    let name = printable(&String::try_from(device.remove("Alias")?).ok()?);
     (plays && (is_connected || is_paired)).then_some(HeadsetFacts { name, is_connected })
+}
+
+fn printable(name: &str) -> String {
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    name.trim().chars().map(printable).take(MAX_LETTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use zbus::Variant;
+
+    use super::*;
+
+    #[test]
+    fn the_name_that_a_device_has_given_itself_is_short_and_changes_no_terminal() {
+        let of = |alias: &str| {
+            let uuids = vec![format!("{}0000", PLAYS[0])];
+            let device = [
+                ("Connected", owned(true)),
+                ("UUIDs", owned(uuids)),
+                ("Alias", owned(alias.to_owned())),
+            ];
+            let device = device.map(|(name, value)| (name.to_owned(), value));
+            headset(device.into_iter().collect()).expect("it plays").name
+        };
+        assert_eq!(of("My Ears"), "My Ears");
+        assert_eq!(of("Ears\u{1b}[2J\nnote \u{9b}x"), "Ears [2J note  x");
+        assert_eq!(of(&"x".repeat(300)), "x".repeat(MAX_LETTERS));
+    }
+
+    fn owned(value: impl Into<Variant<'static>>) -> OwnedVariant {
+        OwnedVariant::try_from(value.into()).expect("it has no descriptor")
+    }
 }

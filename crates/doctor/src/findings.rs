@@ -60,7 +60,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     found.extend([priority(facts), memory(facts)]);
     found.extend(throttle(facts));
     found.extend(governor(&facts.governors));
-    found
+    found.into_iter().map(Finding::printable).collect()
 }
 
 fn good(subject: &'static str, found: impl Into<String>) -> Finding {
@@ -70,6 +70,13 @@ fn good(subject: &'static str, found: impl Into<String>) -> Finding {
 impl Finding {
     fn but(self, verdict: Verdict, advice: impl Into<String>) -> Self {
         Self { verdict, advice: Some(advice.into()), ..self }
+    }
+
+    /// Programs and devices have names that they have given themselves, which must not change the
+    /// terminal.
+    fn printable(self) -> Self {
+        let printable = |text: String| text.replace(char::is_control, " ");
+        Self { found: printable(self.found), advice: self.advice.map(printable), ..self }
     }
 }
 

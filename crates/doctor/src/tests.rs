@@ -297,6 +297,30 @@ fn a_headset_comes_with_the_way_to_hear_something_there() {
 }
 
 #[test]
+fn the_name_of_a_sink_becomes_a_part_of_a_command_only_if_a_shell_takes_it_for_a_name() {
+    let advice = |sink: &str| {
+        let headsets = vec![HeadsetFacts { name: "Ears".into(), is_connected: true }];
+        let mut facts = Facts { headsets, ..healthy() };
+        facts.pipewire.as_mut().expect("it runs").sound = Some(vec![sink.to_owned()]);
+        about(&facts, "bluetooth").1
+    };
+    let plain = advice("bluez_output.00_11-a.1");
+    assert!(plain.ends_with("/pipewire sink=bluez_output.00_11-a.1 sink_name=headset"), "{plain}");
+    for name in ["bluez_output.$(reboot)", "bluez_output.a b", "bluez_output.;x", "bluez_output.ä"]
+    {
+        let text = advice(name);
+        assert!(text.ends_with("/pulse/pipewire sink_name=headset"), "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_program_changes_no_terminal() {
+    let other = OtherServer { program: "x\u{1b}[2J\u{9b}".into(), process: 9 };
+    let (_, text) = about(&Facts { others: vec![other], ..healthy() }, "servers");
+    assert!(text.contains("also running: x [2J  (process 9)"), "{text}");
+}
+
+#[test]
 fn a_sandbox_says_whether_it_is_to_have_the_socket() {
     let listed = "12\torg.example.Player\n  7  a.b.C\n\n";
     let found: Vec<_> = processes(listed).collect();

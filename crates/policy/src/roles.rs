@@ -143,7 +143,7 @@ struct Effect<'a> {
 pub fn interactions(
     all: &[Playing<'_>],
     rules: &Rules,
-    modules: &[RoleModule],
+    modules: &[&RoleModule],
 ) -> BTreeMap<u32, Interaction> {
     let mut done: BTreeMap<u32, Interaction> = BTreeMap::new();
     let streams: Vec<(u32, &Playing<'_>)> = all
@@ -181,7 +181,7 @@ fn is_held(done: &BTreeMap<u32, Interaction>, number: u32) -> bool {
 fn effects<'a>(
     heard: &Identity,
     rules: &'a Rules,
-    modules: &'a [RoleModule],
+    modules: &'a [&'a RoleModule],
     held_by_calls: &'a [String],
 ) -> Vec<Effect<'a>> {
     let (holds, ducks) = (rules.holds(heard), rules.ducks(heard));
@@ -263,7 +263,7 @@ mod tests {
             .collect();
         let (rules, complaints) = Rules::parse(rules);
         assert_eq!(complaints, []);
-        interactions(&streams, &rules, modules)
+        interactions(&streams, &rules, &modules.iter().collect::<Vec<_>>())
     }
 
     fn held(by: u32, cause: Cause) -> Interaction {
@@ -294,10 +294,9 @@ mod tests {
         let streams = [stream(1, 0, &music), stream(2, 1, &phone)];
         assert_eq!(interactions(&streams, &Rules::default(), &[]), BTreeMap::new());
         let mut module = module(7, "phone", "music", None);
-        let near = [module.clone()];
-        assert_eq!(interactions(&streams, &Rules::default(), &near), BTreeMap::new());
+        assert_eq!(interactions(&streams, &Rules::default(), &[&module]), BTreeMap::new());
         module.is_global = true;
-        let all = interactions(&streams, &Rules::default(), &[module]);
+        let all = interactions(&streams, &Rules::default(), &[&module]);
         assert_eq!(
             all,
             [(1, held(2, Cause::Module(7)))].into(),

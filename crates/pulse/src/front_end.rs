@@ -228,7 +228,7 @@ impl<D: Devices> FrontEnd<D> {
         let inputs = self.inputs.due_ns(now_ns);
         let outputs = self.outputs.values_mut().filter(|output| output.adrift.is_none());
         let outputs = outputs.filter_map(|output| output.recording.deadline(now_ns)).min();
-        let others = [self.absence.due_ns(), self.next_sleep_ns()];
+        let others = [self.absence.due_ns(), self.next_sleep_ns(), self.modules.due_ns()];
         [inputs, outputs].into_iter().chain(others).flatten().min()
     }
 
@@ -237,6 +237,7 @@ impl<D: Devices> FrontEnd<D> {
     pub fn begin_update(&mut self, now_ns: u64) -> Vec<(u32, Stream)> {
         self.note_ended_streams(now_ns);
         self.end_absence_if_due(now_ns);
+        self.load_missing_modules_if_due(now_ns);
         let inputs = self.inputs.due(now_ns).into_iter().filter_map(|index| {
             self.inputs.get(index).map(|input| (input.account, Stream::Plays(index)))
         });

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use client::stream::StreamStatus;
 use pulseaudio::protocol::{
     AuthParams, AuthReply, ChannelVolume, Command, CommandReply, MAX_VERSION, Prop, Props,
     ServerInfo, SetClientNameReply, SinkInfo, SinkInputInfo, SourceInfo, SourceOutputInfo,
@@ -71,15 +72,15 @@ impl Why {
         let all = on_server.as_ref().map_or(&[][..], |server| &server.streams);
         for stream in &said.streams {
             text += &stream.explained();
-            let status = all.iter().find(|status| Some(status.stream) == stream.number);
+            let status = all.iter().find(|status| stream.is(status));
             if let Some((server, status)) = on_server.as_ref().zip(status) {
                 text += &server.besides(status);
             }
         }
-        let is_said = |number| said.streams.iter().any(|stream| stream.number == Some(number));
-        let others = all.iter().filter(|status| {
-            is_meant(Some(status.stream), &status.program) && !is_said(status.stream)
-        });
+        let is_said = |status| said.streams.iter().any(|stream| stream.is(status));
+        let others = all
+            .iter()
+            .filter(|status| is_meant(Some(status.stream), &status.program) && !is_said(status));
         text.extend(
             on_server
                 .iter()
@@ -184,9 +185,8 @@ fn property(props: &Props, key: &CStr) -> Option<String> {
     Some(value.to_string_lossy().chars().filter(|letter| !letter.is_control()).collect())
 }
 
-/// Returns the number that a stream has on the server.
-fn number(props: &Props) -> Option<u32> {
-    property(props, c"consort.stream")?.parse().ok()
+fn number(props: &Props, key: &CStr) -> Option<u32> {
+    property(props, key)?.parse().ok()
 }
 
 /// A stream that plays or records.
@@ -194,8 +194,10 @@ fn number(props: &Props) -> Option<u32> {
 struct Stream {
     /// What it is in PulseAudio's words.
     name: String,
-    /// Its number on the server.
+    /// Its number on the server of the front end.
     number: Option<u32>,
+    /// The process of the front end, if that says so.
+    process: Option<u32>,
     /// The name of its sink, or source.
     device: String,
     is_muted: bool,
@@ -210,7 +212,8 @@ impl Stream {
         let device = sink.map(|sink| sink.name.to_string_lossy().into_owned());
         Self {
             name: format!("sink input {index}"),
-            number: number(&props),
+            number: number(&props, c"consort.stream"),
+            process: number(&props, c"consort.process"),
             device: device.unwrap_or_default(),
             is_muted,
             volume: cvolume,
@@ -224,7 +227,8 @@ impl Stream {
         let device = source.map(|source| source.name.to_string_lossy().into_owned());
         Self {
             name: format!("source output {index}"),
-            number: number(&props),
+            number: number(&props, c"consort.stream"),
+            process: number(&props, c"consort.process"),
             device: device.unwrap_or_default(),
             is_muted,
             volume: cvolume,
@@ -234,6 +238,17 @@ impl Stream {
 
     fn program(&self) -> String {
         property(&self.props, c"application.name").unwrap_or_default()
+    }
+
+    /// Returns whether the server means this stream. Another server than that of the front end has
+    /// streams of the same numbers.
+    fn is(&self, status: &StreamStatus) -> bool {
+        let is_of_front_end = match self.process {
+            // A server that does not see its programs' processes has 0.
+            Some(process) if status.process != 0 => status.process == process,
+            _ => status.program == self.program(),
+        };
+        self.number == Some(status.stream) && is_of_front_end
     }
 
     /// Returns the sentences about it.
@@ -280,6 +295,7 @@ mod tests {
         props.set(Prop::MediaName, c"a\x1b[31m song");
         for (key, value) in [
             (c"consort.stream", c"3"),
+            (c"consort.process", c"70"),
             (c"consort.why.device", c"the default"),
             (c"consort.why.volume", c"as the last time"),
             (c"consort.why.mute", c"the default"),
@@ -312,5 +328,22 @@ mod tests {
         let is_meant = |wanted| is_meant(wanted, stream.number, &stream.program());
         assert_eq!(["3", "MP", "mpv"].map(is_meant), [true; 3]);
         assert_eq!(["7", "pv"].map(is_meant), [false; 2]);
+    }
+    #[test]
+    fn a_stream_of_the_same_number_on_another_server_is_not_the_front_ends() {
+        let of = |stream, process, program: &str| StreamStatus {
+            program: program.into(),
+            process,
+            stream,
+            ..server::tests::stream(1.0, Default::default())
+        };
+        let mut stream = stream(&[0], None);
+        assert!(stream.is(&of(3, 70, "mpv")) && stream.is(&of(3, 0, "mpv")));
+        for other in [of(3, 71, "mpv"), of(3, 0, "firefox"), of(4, 70, "mpv")] {
+            assert!(!stream.is(&other), "{other:?}");
+        }
+        // A front end of a release that does not say which process it is.
+        stream.process = None;
+        assert!(stream.is(&of(3, 70, "mpv")) && !stream.is(&of(3, 70, "firefox")));
     }
 }

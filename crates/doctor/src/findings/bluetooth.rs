@@ -32,13 +32,16 @@ pub(super) fn finding(facts: &Facts) -> Option<Finding> {
 }
 
 /// What makes a sink of PipeWire one of consort: PipeWire listens for programs of PulseAudio at a
-/// socket of its own, and a module plays there.
+/// socket of its own, and a module plays there. A name that a shell could take for more than a name
+/// is left out: the module plays on PipeWire's default sink then.
 fn carry(sink: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let sink = if sink.chars().all(is_plain) { format!(" sink={sink}") } else { String::new() };
     format!(
         "mkdir -p ~/.config/pipewire/pipewire.conf.d && echo 'context.modules = [ {{ name = \
          libpipewire-module-protocol-pulse args = {{ server.address = [ \"unix:pipewire\" ] }} }} ]' \
          > ~/.config/pipewire/pipewire.conf.d/headsets.conf && systemctl --user restart pipewire, \
          and once it is connected again: pactl load-module module-tunnel-sink \
-         server=unix:$XDG_RUNTIME_DIR/pulse/pipewire sink={sink} sink_name=headset"
+         server=unix:$XDG_RUNTIME_DIR/pulse/pipewire{sink} sink_name=headset"
     )
 }

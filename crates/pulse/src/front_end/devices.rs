@@ -36,7 +36,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn refresh(&mut self, now_ns: u64) {
         let before = self.defaults();
         let Some(devices) = self.devices.list() else { return };
-        let cards = self.sinks.cards();
+        let (cards, there_before) = (self.sinks.cards(), self.sources_there());
         let (modules, away) = (&self.modules, self.sinks.away());
         let changes = self.sinks.update(devices, |name| modules.description_of(name));
         if changes.is_empty() {
@@ -65,6 +65,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.remove_sinks(&gone, before, now_ns);
         self.obey_policies(&new, now_ns);
+        self.note_devices_since(&there_before, now_ns);
     }
 
     /// Notifies programs of a sink and its sources.

@@ -32,7 +32,7 @@ impl<D: Devices> FrontEnd<D> {
             is_heard: true,
         });
         let playing: Vec<Playing<'_>> = streams.chain(clients).collect();
-        let mut all = interactions(&playing, &self.desktop.rules, &self.role_modules());
+        let mut all = interactions(&playing, &self.desktop.rules, &self.modules.roles());
         let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
             self.interact_with(index, all.remove(&index));

@@ -98,7 +98,8 @@ impl<D: Devices> FrontEnd<D> {
     fn sink_info(&self, index: u32) -> Option<SinkInfo> {
         let sink = self.sinks.get(index)?;
         let samples = sink.samples();
-        let mut props = sink_props(sink);
+        let description = self.sinks.description(index);
+        let mut props = sink_props(sink, &description);
         if let Some((_, reason)) =
             self.default_sink_and_reason().filter(|(default, _)| *default == index)
         {
@@ -110,7 +111,7 @@ impl<D: Devices> FrontEnd<D> {
         Some(SinkInfo {
             index,
             name: sink.name.clone(),
-            description: Some(sink.description()),
+            description: Some(description),
             props,
             state: self.sink_state(index),
             sample_spec: format::spec(&samples),
@@ -201,10 +202,10 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-fn sink_props(sink: &Sink) -> Props {
+fn sink_props(sink: &Sink, description: &CStr) -> Props {
     let is_sound = sink.device.is_none() || sink.card.is_some();
     let class = if is_sound { c"sound" } else { c"abstract" };
-    let mut own = device_props(&sink.description(), class, c"audio-card");
+    let mut own = device_props(description, class, c"audio-card");
     if let Some(card) = &sink.card {
         set_card_props(&mut own, card);
     }

@@ -20,13 +20,14 @@ mod zeroconf;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
+use policy::RoleModule;
 use pulseaudio::protocol::{ModuleInfo, Props};
 
 use super::properties;
 use super::sinks::{Described, Shown};
 use crate::output::NewLink;
 use kinds::Kind;
-use ruled::Ruled;
+use ruled::{NextTry, Ruled};
 use streams::{ModuleStream, Side};
 
 /// What loads a module.
@@ -53,6 +54,8 @@ pub(super) struct Module {
     pub link: Option<OwnLink>,
     /// The streams of that which programs see.
     pub streams: Vec<ModuleStream>,
+    /// What it has streams do to each other, by their roles.
+    pub roles: Vec<RoleModule>,
     pub state: State,
 }
 
@@ -147,6 +150,8 @@ pub(super) struct Modules {
     next: u32,
     /// Those that lines of the rules load.
     ruled: Vec<Ruled>,
+    /// `None`: no line is to be tried again.
+    next_try: Option<NextTry>,
 }
 
 impl Modules {

@@ -1,6 +1,8 @@
 //! The devices of the server, as programs see them: *sinks*, each with an index and a name that
 //! stay as long as the device does.
 
+mod description;
+
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
@@ -108,15 +110,6 @@ impl Sink {
             return Face::Capture;
         }
         self.described.as_ref().map_or(Face::Sink, |described| described.shown.face)
-    }
-
-    /// Returns the name that users see.
-    pub fn description(&self) -> CString {
-        let key = pulseaudio::protocol::Prop::DeviceDescription;
-        let props = self.described.as_ref().map(|described| &described.shown.props);
-        let stated = props.and_then(|props| super::properties::text(props, key));
-        let of_card = || self.card.as_ref().and_then(Card::description);
-        stated.map(CStr::to_owned).or_else(of_card).unwrap_or_else(|| self.name.clone())
     }
 
     /// The next server numbers its devices again: there, only the name is known.
@@ -354,14 +347,14 @@ fn monitor_of(name: &CStr) -> CString {
 mod tests {
     use super::*;
 
-    fn device(name: Option<&str>, number: u32) -> DeviceStatus {
+    pub(super) fn device(name: Option<&str>, number: u32) -> DeviceStatus {
         let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
         let (volume, is_untouched) = (HeardVolume::default(), true);
         let (name, has_mixer, card) = (name.map(Into::into), false, None);
         DeviceStatus { name, number, format, volume, is_untouched, has_mixer, card }
     }
 
-    fn update(sinks: &mut Sinks, devices: Vec<DeviceStatus>) -> Vec<Change> {
+    pub(super) fn update(sinks: &mut Sinks, devices: Vec<DeviceStatus>) -> Vec<Change> {
         sinks.update(devices, |_| None)
     }
 

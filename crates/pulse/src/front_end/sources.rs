@@ -265,10 +265,11 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns the name of a source that users see.
     pub(super) fn source_description(&self, source: Source) -> CString {
         let Some(sink) = self.sinks.get(source.sink()) else { return CString::default() };
+        let description = self.sinks.description(source.sink());
         match (source, sink.face()) {
-            (Source::Capture(_), _) | (_, Face::Source) => sink.description(),
+            (Source::Capture(_), _) | (_, Face::Source) => description,
             (Source::Monitor(_), Face::Sink | Face::Capture) => {
-                let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
+                let name = [&b"Monitor of "[..], description.to_bytes()].concat();
                 CString::new(name).unwrap_or_default()
             }
         }

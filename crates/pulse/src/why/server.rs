@@ -21,9 +21,10 @@ impl OnServer {
     /// Reads them.
     ///
     /// # Errors
-    /// There is no server of this name, or it does not answer.
+    /// No server of this name runs, or it does not answer.
     pub fn read(server: &str) -> Result<Self, Error> {
-        let server = Observer::open(Some(server))?;
+        // A server that nobody needs is not started only to say that nothing plays there.
+        let server = Observer::open_running(Some(server))?;
         let (streams, device) = (server.streams()?, server.stream_device()?);
         Ok(Self { streams, device, further: server.further_devices()? })
     }
@@ -98,8 +99,12 @@ fn sentence(source: VolumeSource, command: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::process::Command;
+
     use client::stream::{DeviceState, DeviceVolume, Gain, Volume, VolumeSources};
+    use sys::runtime_directory::ControlSockets;
+    use sys::socket::Listener;
 
     use super::*;
 
@@ -119,7 +124,7 @@ mod tests {
         OnServer { streams: Vec::new(), device, further: Vec::new() }
     }
 
-    fn stream(factor: f32, sources: VolumeSources) -> StreamStatus {
+    pub fn stream(factor: f32, sources: VolumeSources) -> StreamStatus {
         StreamStatus {
             stream: 4,
             program: "a player".into(),
@@ -169,5 +174,35 @@ mod tests {
         assert!(
             text.contains("records what leaves system\n  at 0 %: ") && !text.contains("all of")
         );
+    }
+
+    /// The test below runs once more, in a process whose run-time directory is this one.
+    const AGAIN: &str = "CONSORT_TEST_WHY_AGAIN";
+
+    #[test]
+    fn a_server_that_is_started_on_demand_is_not_started_to_be_asked() {
+        if std::env::var_os(AGAIN).is_some() {
+            let sockets = ControlSockets::of_environment().expect("this user's");
+            let path = sockets.of("idle").expect("a path");
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            // As systemd, which starts the server once a program connects.
+            let _waits = Listener::bind(&path).expect("listens");
+            let refused = OnServer::read("idle").expect_err("no server runs");
+            assert!(matches!(refused, Error::NoServer { .. }), "{refused}");
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let name =
+            "why::server::tests::a_server_that_is_started_on_demand_is_not_started_to_be_asked";
+        let output = Command::new(std::env::current_exe().expect("this test"))
+            .args([name, "--exact", "--nocapture"])
+            .env("XDG_RUNTIME_DIR", directory.path())
+            .env_remove("JACK_PROMISCUOUS_SERVER")
+            .env(AGAIN, "1")
+            .output()
+            .expect("a process");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+        assert!(ran, "the test has another name");
     }
 }

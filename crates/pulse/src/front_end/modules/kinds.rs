@@ -419,7 +419,9 @@ impl Kind {
         )
     }
 
-    /// Returns whether it opens something that is not sound: files, code, or a way in or out.
+    /// Returns whether it opens something that is not sound: files, code, or a way in or out. What
+    /// streams do to each other is no such thing: a program that may load modules may as well mute
+    /// every stream itself.
     pub fn reaches_outside(self) -> bool {
         matches!(
             self,

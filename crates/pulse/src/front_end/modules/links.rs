@@ -140,10 +140,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
-        let Some(module) = self.modules.get_mut(index) else { return };
-        let title = Module::title(module.kind.name(), module.argument.as_deref());
-        let what = if module.state == State::There { "unloads" } else { "cannot load" };
-        self.devices.report(format!("{what} '{title}': {reason}"));
+        self.report_failure(index, reason);
         self.remove_module(index, now_ns);
     }
 

@@ -11,11 +11,10 @@ use super::kinds::Kind;
 use super::policies::{
     always_sink, native_protocol_tcp, remembering, suspend_on_idle, switch_on_connect,
 };
-use super::roles::roles;
 use super::tunnels;
 use super::x11::x11_bell;
 use super::zeroconf::zeroconf_discover;
-use crate::front_end::sinks::{DRIVER, Face, Shown, Sink};
+use crate::front_end::sinks::{DRIVER, Face, Shown};
 use crate::front_end::sources::Source;
 use crate::front_end::{FrontEnd, properties};
 use crate::output::{Devices, Heard, NewLink, NewListening, NewLoopback, NewPipe};
@@ -78,11 +77,10 @@ impl<D: Devices> FrontEnd<D> {
             Kind::NativeProtocolTcp => native_protocol_tcp(arguments),
             Kind::AlwaysSink => always_sink(arguments),
             Kind::SwitchOnConnect => switch_on_connect(arguments),
-            // It is how streams behave here.
-            Kind::RescueStreams => Ok(Plan::BUILT_IN),
+            // It is how streams behave here, or what `Modules::new_roles` makes of it.
+            Kind::RescueStreams | Kind::RoleCork | Kind::RoleDucking => Ok(Plan::BUILT_IN),
             Kind::SuspendOnIdle => suspend_on_idle(arguments),
             Kind::StreamRestore | Kind::DeviceRestore => remembering(kind, arguments),
-            Kind::RoleCork | Kind::RoleDucking => roles(kind, arguments),
             Kind::TunnelSink => self.tunnel(tunnels::Direction::There, arguments),
             Kind::TunnelSource => self.tunnel(tunnels::Direction::Here, arguments),
             Kind::SimpleProtocolTcp => self.simple_protocol_tcp(arguments),
@@ -302,14 +300,26 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn driving_sink(&self) -> Result<Named, String> {
-        self.sinks.get(DRIVER).map(named).ok_or_else(|| "there is no sink with hardware".into())
+        self.named(DRIVER).ok_or_else(|| "there is no sink with hardware".into())
+    }
+
+    fn named(&self, index: u32) -> Option<Named> {
+        let sink = self.sinks.get(index)?;
+        Some(Named {
+            heard: Heard { device: sink.device.clone(), captures: false },
+            name: sink.name.to_string_lossy().into_owned(),
+            description: self.sinks.description(index).to_string_lossy().into_owned(),
+            rate_hz: sink.format.rate_hz,
+            map: sink.map,
+            later_us: sink.later_us(),
+        })
     }
 
     /// Returns the sink of this name, or the default one.
     pub(super) fn named_sink(&self, name: Option<String>) -> Result<Named, String> {
         let text = name.clone().and_then(|name| CString::new(name).ok());
         let index = self.find_sink(None, text.as_deref()).ok();
-        let sink = index.and_then(|index| self.sinks.get(index)).map(named);
+        let sink = index.and_then(|index| self.named(index));
         sink.ok_or_else(|| format!("there is no sink '{}'", name.unwrap_or_default()))
     }
 
@@ -341,17 +351,6 @@ impl<D: Devices> FrontEnd<D> {
                 Heard { device: self.sinks.get(sink)?.device.clone(), captures: true }
             }
         })
-    }
-}
-
-fn named(sink: &Sink) -> Named {
-    Named {
-        heard: Heard { device: sink.device.clone(), captures: false },
-        name: sink.name.to_string_lossy().into_owned(),
-        description: sink.description().to_string_lossy().into_owned(),
-        rate_hz: sink.format.rate_hz,
-        map: sink.map,
-        later_us: sink.later_us(),
     }
 }
 

@@ -138,6 +138,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.refresh(now_ns);
         let Plan { device, link, listening } = self.plan(kind, &arguments)?;
+        let roles = self.modules.new_roles(index, kind, &arguments)?;
         if let Some(listening) = listening {
             self.listen_for_module(index, listening)?;
         }
@@ -165,7 +166,8 @@ impl<D: Devices> FrontEnd<D> {
         let own_link = link.clone().map(|new| OwnLink { new, is_down: false });
         let (argument, state) = (argument.map(Into::into), State::Begins);
         let streams = Vec::new();
-        let module = Module { kind, argument, device, second, link: own_link, streams, state };
+        let module =
+            Module { kind, argument, device, second, link: own_link, streams, roles, state };
         self.modules.insert(index, module);
         self.refresh(now_ns);
         let is_there = |own: &OwnDevice| self.sinks.of_device(Some(&own.name)).is_some();
@@ -221,6 +223,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A module is there: returns the answer to what loads it; `None`: there is none of this index.
     pub(super) fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Answer> {
         self.modules.get_mut(index)?.state = State::There;
+        self.modules.line_is_obeyed(index);
         // It may be about roles.
         self.desktop.is_stale = true;
         self.notify(Facility::Module, EventType::New, index);

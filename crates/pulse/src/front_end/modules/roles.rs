@@ -2,11 +2,9 @@
 
 use policy::RoleModule;
 
+use super::Modules;
 use super::arguments::Arguments;
 use super::kinds::Kind;
-use super::plans::Plan;
-use crate::front_end::FrontEnd;
-use crate::output::Devices;
 
 /// PulseAudio's, where a module names no others.
 const TRIGGERS: &str = "phone";
@@ -16,14 +14,45 @@ const DUCKED_DB: f32 = -20.0;
 const LEAST_DB: f32 = -100.0;
 /// PulseAudio's number of an unchanged volume.
 const FULL: f32 = 65_536.0;
+/// Most groups of roles, and most roles, of one module: all are looked at whenever a stream is
+/// heard, or not any more.
+const MAX_GROUPS: usize = 32;
+const MAX_ROLES: usize = 64;
+/// Most groups of roles of all modules.
+const MAX_GROUPS_OF_ALL: usize = 128;
 
-/// Returns what a module needs that is about roles: nothing, if its arguments make sense.
-pub(super) fn roles(kind: Kind, arguments: &Arguments) -> Result<Plan, String> {
-    role_modules(0, kind, arguments).map(|_| Plan::BUILT_IN)
+/// Returns what the module of this index does: one thing for each group of roles. One that is not
+/// about roles does nothing.
+///
+/// # Errors
+/// A reason: its arguments make no sense, or have too many roles.
+fn role_modules(index: u32, kind: Kind, arguments: &Arguments) -> Result<Vec<RoleModule>, String> {
+    if !matches!(kind, Kind::RoleCork | Kind::RoleDucking) {
+        return Ok(Vec::new());
+    }
+    let all = groups_of_roles(index, kind, arguments)?;
+    if all.len() > MAX_GROUPS {
+        let groups = all.len();
+        return Err(format!(
+            "trigger_roles has {groups} groups of roles, and {MAX_GROUPS} are the most: load \
+             another module for the others"
+        ));
+    }
+    let roles: usize = all.iter().map(|group| group.triggers.len() + group.roles.len()).sum();
+    if roles > MAX_ROLES {
+        return Err(format!(
+            "it names {roles} roles, and {MAX_ROLES} are the most: load another module for the \
+             others"
+        ));
+    }
+    Ok(all)
 }
 
-/// Returns what the module of this index does: one thing for each group of roles.
-fn role_modules(index: u32, kind: Kind, arguments: &Arguments) -> Result<Vec<RoleModule>, String> {
+fn groups_of_roles(
+    index: u32,
+    kind: Kind,
+    arguments: &Arguments,
+) -> Result<Vec<RoleModule>, String> {
     let is_global = arguments.boolean("global")?.unwrap_or(false);
     if arguments.boolean("use_source_trigger")? == Some(true) {
         return Err("use_source_trigger: only what plays does something to others".into());
@@ -82,18 +111,32 @@ fn decibels(text: &str) -> Result<f32, String> {
     })
 }
 
-impl<D: Devices> FrontEnd<D> {
+impl Modules {
+    /// Returns what a module about roles does, if it may be loaded as the one of this index.
+    ///
+    /// # Errors
+    /// A reason why it may not.
+    pub(super) fn new_roles(
+        &self,
+        index: u32,
+        kind: Kind,
+        arguments: &Arguments,
+    ) -> Result<Vec<RoleModule>, String> {
+        let new = role_modules(index, kind, arguments)?;
+        let loaded = self.all.values().map(|module| module.roles.len()).sum::<usize>();
+        if !new.is_empty() && loaded + new.len() > MAX_GROUPS_OF_ALL {
+            return Err(format!(
+                "all modules would have {} groups of roles, and {MAX_GROUPS_OF_ALL} are the most: \
+                 unload another one",
+                loaded + new.len()
+            ));
+        }
+        Ok(new)
+    }
+
     /// Returns what modules have streams do to each other, those first that were loaded first.
-    pub(in crate::front_end) fn role_modules(&self) -> Vec<RoleModule> {
-        let of_kind = |kind| self.modules.all_of(kind).into_iter().map(move |index| (index, kind));
-        let mut all: Vec<(u32, Kind)> =
-            of_kind(Kind::RoleCork).chain(of_kind(Kind::RoleDucking)).collect();
-        all.sort_unstable_by_key(|(index, _)| *index);
-        let all = all.into_iter().filter_map(|(index, kind)| {
-            let text = self.modules.get(index)?.argument_text();
-            role_modules(index, kind, &Arguments::read(&text, kind.keys()).ok()?).ok()
-        });
-        all.flatten().collect()
+    pub fn roles(&self) -> Vec<&RoleModule> {
+        self.iter().flat_map(|(_, module)| &module.roles).collect()
     }
 }
 
@@ -143,5 +186,23 @@ mod tests {
             let refused = read(kind, text).expect_err(text);
             assert!(refused.contains(reason), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn one_module_has_no_more_roles_than_can_be_looked_at_at_every_stream() {
+        let list = |count: usize, separator: &str| vec!["a"; count].join(separator);
+        let ducking = |groups| {
+            let roles = list(groups, "/");
+            read(Kind::RoleDucking, &format!("trigger_roles={roles} ducking_roles={roles}"))
+        };
+        assert_eq!(ducking(MAX_GROUPS).map(|all| all.len()), Ok(MAX_GROUPS));
+        let refused = ducking(MAX_GROUPS + 1).expect_err("too many groups");
+        assert!(refused.contains("has 33 groups of roles, and 32 are the most"), "{refused}");
+        let cork = |roles| {
+            read(Kind::RoleCork, &format!("trigger_roles=a cork_roles={}", list(roles, ",")))
+        };
+        assert_eq!(cork(MAX_ROLES - 1).map(|all| all.len()), Ok(1));
+        let refused = cork(MAX_ROLES).expect_err("too many roles");
+        assert!(refused.contains("names 65 roles, and 64 are the most"), "{refused}");
     }
 }

@@ -40,13 +40,13 @@ impl Scene {
         self
     }
 
-    fn plug(&mut self, name: &str) {
+    pub(super) fn plug(&mut self, name: &str) {
         let new = NewNullDevice { name: name.into(), channels: 2, rate_hz: None };
         assert_eq!(self.front_end.devices_mut().add(new), Ok(()));
         self.front_end.devices_changed(self.now_ns);
     }
 
-    fn unplug(&mut self, name: &str) {
+    pub(super) fn unplug(&mut self, name: &str) {
         self.front_end.devices_mut().remove(name);
         self.front_end.devices_changed(self.now_ns);
     }

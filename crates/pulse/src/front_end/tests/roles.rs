@@ -129,3 +129,19 @@ fn a_module_about_roles_does_so_from_when_it_is_loaded_until_it_is_unloaded() {
     scene.tell(player, &Command::UnloadModule(ducking)).expect("unloaded");
     assert_eq!(scene.why(player, music.stream_index, "other"), "");
 }
+
+#[test]
+fn modules_have_no_more_roles_together_than_can_be_looked_at_at_every_stream() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let groups = vec!["game"; 32].join("/");
+    let arguments = format!("trigger_roles={groups} ducking_roles={groups}");
+    let load = |scene: &mut Scene| scene.load_named(client, "module-role-ducking", &arguments);
+    let loaded: Vec<u32> = (0..10).filter_map(|_| load(&mut scene).ok()).collect();
+    assert_eq!(loaded.len(), 4);
+    let reason = scene.reported().pop().expect("a reason");
+    assert!(reason.contains("160 groups of roles, and 128 are the most"), "{reason}");
+    scene.load_named(client, "module-null-sink", "").expect("it has no roles");
+    scene.tell(client, &Command::UnloadModule(loaded[0])).expect("unloaded");
+    assert!(load(&mut scene).is_ok(), "one has made room");
+}
