@@ -96,8 +96,8 @@ fn trace(file: &Path) -> String {
 fn the_kernel_that_is_needed_knows_all_that_running_programs_ask_for() {
     let directory = tempfile::TempDir::with_prefix("consort-traces-").expect("a directory");
     let into = |name: &str| directory.path().join(name);
-    let files = ["server", "client", "player"].map(into);
-    let [of_server, of_client, of_player]: &[PathBuf; 3] = &files;
+    let files = ["server", "client", "player", "question"].map(into);
+    let [of_server, of_client, of_player, of_question]: &[PathBuf; 4] = &files;
     let server = Server::start_with(
         tempfile::TempDir::with_prefix("consort-test-").expect("a directory"),
         &["--driver", "timer", "--quantum", "1024", "--pulse"],
@@ -119,6 +119,9 @@ fn the_kernel_that_is_needed_knows_all_that_running_programs_ask_for() {
     let socket = server.directory().join("pulse/native");
     eventually("the front end listens", || socket.exists().then_some(()));
     run(program).expect_success();
+    let mut question = server.consort_command(&["why"]);
+    traced(&mut question, of_question);
+    run(question).expect_success();
     client.terminate();
     server.stop();
 

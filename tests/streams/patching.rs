@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use harness::{Program, Server, Sound, eventually, not_run};
+use harness::{Program, Server, Sound, eventually, in_three_attempts};
 use rustix::process::Signal;
 
 use crate::{RATE_HZ, await_no_stream, await_playing, file, play, ramps, server};
@@ -21,22 +21,21 @@ pub(crate) fn playing(server: &Server) -> (Program, Sound) {
 }
 
 /// Ends a player; returns what was heard from the player's first frame on, up to the fade of its
-/// end, unless the machine kept the player from its CPU for longer than it had queued.
-pub(crate) fn heard(server: Server, player: Program) -> Option<Sound> {
-    let late = server.late_frames();
+/// end.
+///
+/// # Errors
+/// If the machine kept the player or the device from its CPU for longer than was queued.
+pub(crate) fn heard(server: Server, player: Program) -> Result<Sound, String> {
+    server.check_in_time()?;
     player.terminate();
     await_no_stream(&server);
     let mut recorded = server.recorded();
-    if late > 0 {
-        not_run("the machine took a CPU for longer than is queued");
-        return None;
-    }
     let sounds = |channel: &Vec<f32>| channel.iter().position(|sample| *sample != 0.0);
     let begin = recorded.channels.iter().filter_map(sounds).min().expect("sound");
     for channel in &mut recorded.channels {
         channel.drain(..begin);
     }
-    Some(recorded)
+    Ok(recorded)
 }
 
 /// What `jack_lsp -c` shows of the player's ports: "port < > port".
@@ -96,65 +95,78 @@ fn a_program_with_a_stream_is_a_client_while_it_has_one() {
 
 #[test]
 fn a_channel_that_is_disconnected_is_silent_until_it_is_connected_again() {
-    let server = server(256);
-    let (player, played) = playing(&server);
-    sleep(Duration::from_millis(300));
-    server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
-    sleep(Duration::from_millis(300));
-    server.run("jack_connect", &[LEFT, "system:playback_1"]).expect_success();
-    sleep(Duration::from_millis(300));
-    let Some(heard) = heard(server, player) else { return };
-    let same = |channel: usize| {
-        let pairs = heard.channels[channel].iter().zip(&played.channels[channel]);
-        pairs.map(|(heard, played)| heard == played).collect::<Vec<bool>>()
-    };
-    let (left, right) = (same(0), same(1));
-    // It was ended somewhere.
-    let end = right.iter().position(|same| !same).expect("an end");
-    assert!(end > RATE_HZ as usize / 2, "{end} frames");
-    let fades_out = left[..end].iter().position(|same| !same).expect("it was disconnected");
-    let back = left[..end].iter().rposition(|same| !same).expect("it was connected") + 1;
-    assert!(end - back > 1000, "it is back: {back} of {end}");
-    let between = &heard.channels[0][fades_out..back];
-    let silent = between.iter().filter(|sample| **sample == 0.0).count();
-    // Each fade has 240 frames.
-    assert_eq!(silent + 480, between.len(), "all of it is silent but for the fades");
-    let louder = between.iter().zip(&played.channels[0][fades_out..]);
-    assert!(louder.clone().all(|(heard, played)| heard.abs() < played.abs()), "and never louder");
+    in_three_attempts(|| {
+        let server = server(256);
+        let (player, played) = playing(&server);
+        sleep(Duration::from_millis(300));
+        server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
+        sleep(Duration::from_millis(300));
+        server.run("jack_connect", &[LEFT, "system:playback_1"]).expect_success();
+        sleep(Duration::from_millis(300));
+        let heard = heard(server, player)?;
+        let same = |channel: usize| {
+            let pairs = heard.channels[channel].iter().zip(&played.channels[channel]);
+            pairs.map(|(heard, played)| heard == played).collect::<Vec<bool>>()
+        };
+        let (left, right) = (same(0), same(1));
+        // It was ended somewhere.
+        let end = right.iter().position(|same| !same).expect("an end");
+        assert!(end > RATE_HZ as usize / 2, "{end} frames");
+        let fades_out = left[..end].iter().position(|same| !same).expect("it was disconnected");
+        let back = left[..end].iter().rposition(|same| !same).expect("it was connected") + 1;
+        assert!(end - back > 1000, "it is back: {back} of {end}");
+        let between = &heard.channels[0][fades_out..back];
+        let silent = between.iter().filter(|sample| **sample == 0.0).count();
+        // Each fade has 240 frames.
+        assert_eq!(silent + 480, between.len(), "all of it is silent but for the fades");
+        let louder = between.iter().zip(&played.channels[0][fades_out..]);
+        assert!(
+            louder.clone().all(|(heard, played)| heard.abs() < played.abs()),
+            "and never louder"
+        );
+        Ok(())
+    });
 }
 
 #[test]
 fn a_change_is_heard_before_what_was_queued() {
-    let server = server(256);
-    let (player, _) = playing(&server);
-    // Two seconds are rendered ahead by now.
-    sleep(Duration::from_millis(2500));
-    server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
-    sleep(Duration::from_millis(500));
-    let Some(heard) = heard(server, player) else { return };
-    let last = |channel: &[f32]| channel.iter().rposition(|sample| *sample != 0.0);
-    let [left, right] = [0, 1].map(|channel| last(&heard.channels[channel]).expect("sound"));
-    assert!(right - left > RATE_HZ as usize / 4, "{left} and {right}");
+    in_three_attempts(|| {
+        let server = server(256);
+        let (player, _) = playing(&server);
+        // Two seconds are rendered ahead by now.
+        sleep(Duration::from_millis(2500));
+        server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
+        sleep(Duration::from_millis(500));
+        let heard = heard(server, player)?;
+        let last = |channel: &[f32]| channel.iter().rposition(|sample| *sample != 0.0);
+        let [left, right] = [0, 1].map(|channel| last(&heard.channels[channel]).expect("sound"));
+        assert!(right - left > RATE_HZ as usize / 4, "{left} and {right}");
+        Ok(())
+    });
 }
 
 #[test]
 fn a_channel_is_heard_where_it_is_connected() {
-    let server = server(256);
-    let (player, played) = playing(&server);
-    server.run("jack_connect", &[LEFT, "system:playback_2"]).expect_success();
-    server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
-    sleep(Duration::from_millis(500));
-    let Some(heard) = heard(server, player) else { return };
-    let sums = played.channels[0].iter().zip(&played.channels[1]).map(|(left, right)| left + right);
-    let both = heard.channels[1].iter().zip(sums).map(|(heard, sum)| *heard == sum);
-    let [left, both] = [
-        heard.channels[0].iter().map(|sample| *sample == 0.0).collect(),
-        both.collect::<Vec<bool>>(),
-    ];
-    let longest = |all: &[bool]| all.split(|same| !same).map(<[bool]>::len).max().unwrap_or(0);
-    let together: Vec<bool> =
-        left.iter().zip(&both).map(|(left, both): (&bool, &bool)| *left && *both).collect();
-    assert!(longest(&together) > RATE_HZ as usize / 4, "{} frames", longest(&together));
+    in_three_attempts(|| {
+        let server = server(256);
+        let (player, played) = playing(&server);
+        server.run("jack_connect", &[LEFT, "system:playback_2"]).expect_success();
+        server.run("jack_disconnect", &[LEFT, "system:playback_1"]).expect_success();
+        sleep(Duration::from_millis(500));
+        let heard = heard(server, player)?;
+        let sums =
+            played.channels[0].iter().zip(&played.channels[1]).map(|(left, right)| left + right);
+        let both = heard.channels[1].iter().zip(sums).map(|(heard, sum)| *heard == sum);
+        let [left, both] = [
+            heard.channels[0].iter().map(|sample| *sample == 0.0).collect(),
+            both.collect::<Vec<bool>>(),
+        ];
+        let longest = |all: &[bool]| all.split(|same| !same).map(<[bool]>::len).max().unwrap_or(0);
+        let together: Vec<bool> =
+            left.iter().zip(&both).map(|(left, both): (&bool, &bool)| *left && *both).collect();
+        assert!(longest(&together) > RATE_HZ as usize / 4, "{} frames", longest(&together));
+        Ok(())
+    });
 }
 
 #[test]

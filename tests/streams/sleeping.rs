@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::{Server, eventually, not_run, wake_ups};
+use harness::{Server, eventually, in_three_attempts, wake_ups};
 
 use crate::{RATE_HZ, await_playing, file, play, ramps};
 
@@ -42,19 +42,20 @@ fn a_player_beside_a_program_with_64_frames_wakes_three_times_a_second_at_most()
 
 #[test]
 fn a_player_and_its_server_wake_three_times_a_second_at_most() {
-    // Nothing is recorded here: that would wake a thread that writes.
-    let mut server = Server::start(&["--driver", "timer", "--quantum", "256"]);
-    let path = file(&server, "song.wav", &ramps(120 * RATE_HZ as usize));
-    let player = play(&server, &path, &[]);
-    await_playing(&server);
-    // The server's control thread polls for some seconds after each request.
-    let fewest = fewest_wake_ups(&[server.program().id(), player.id()], 3 * SECONDS);
-    assert!(fewest <= 3 * SECONDS, "{fewest} wake-ups in {SECONDS} s");
-    assert_eq!(crate::streams(&server).len(), 1, "it plays on");
-    if server.late_frames() > 0 {
-        return not_run("the machine took the driver's CPU for longer than is queued");
-    }
-    player.terminate();
+    in_three_attempts(|| {
+        // Nothing is recorded here: that would wake a thread that writes.
+        let mut server = Server::start(&["--driver", "timer", "--quantum", "256"]);
+        let path = file(&server, "song.wav", &ramps(120 * RATE_HZ as usize));
+        let player = play(&server, &path, &[]);
+        await_playing(&server);
+        // The server's control thread polls for some seconds after each request.
+        let fewest = fewest_wake_ups(&[server.program().id(), player.id()], 3 * SECONDS);
+        assert!(fewest <= 3 * SECONDS, "{fewest} wake-ups in {SECONDS} s");
+        assert_eq!(crate::streams(&server).len(), 1, "it plays on");
+        server.check_in_time()?;
+        player.terminate();
+        Ok(())
+    });
 }
 
 #[test]
