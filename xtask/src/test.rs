@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every check, in the order in which a failure is cheapest to find.
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 
 use crate::command::{cargo, cargo_with};
 use crate::install;
@@ -92,6 +92,11 @@ impl<'a> Runs<'a> {
         }
         Ok(())
     }
+
+    fn note_task(&mut self, task: beside::Ended) {
+        self.times.add(&task.words, task.took);
+        self.failed.extend((!task.is_good).then_some(task.words));
+    }
 }
 
 /// Process-level tests share two processors with the servers that they start.
@@ -129,14 +134,14 @@ fn tests<'a>(
     let beside = beside::start();
     examples_in_documentation(&mut runs);
     runs.run(patient.into_iter(), 4, &environment, "")?;
-    let ended = runs.times.step("wait for what runs beside the tests", || beside.join());
-    for task in
-        ended.map_err(|_| anyhow!("the thread of the tasks beside the tests panicked"))??
-    {
-        runs.times.add(&task.words, task.took);
-        runs.failed.extend((!task.is_good).then_some(task.words));
-    }
+    let installed = runs.times.step("wait for what is installed", || beside.recv())??;
+    runs.note_task(installed);
     runs.run(packed.into_iter(), 2, &environment, "")?;
+    let rest: Vec<_> =
+        runs.times.step("wait for what runs beside the tests", || beside.iter().collect());
+    for task in rest {
+        runs.note_task(task?);
+    }
     let failed = runs.times.step("what was not run", || runs.not_run.try_again())?;
     runs.failed.extend(failed);
     let not_run = runs.not_run.report();

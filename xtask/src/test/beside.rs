@@ -1,7 +1,8 @@
 //! Checks that need processors and no quiet: they run beside tests that mostly wait.
 
 use std::process::Command;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,7 +13,7 @@ use crate::install;
 /// Tasks of this program, by their words. Each builds in a directory of its own, so that none waits
 /// for another or for what tests build.
 const TASKS: [&[&str]; 6] = [
-    // Suites install and package what this has built.
+    // The first: suites install and package what this has built.
     &["install", "--prefix", "target/beside/tree"],
     // Where cargo-deny is missing, most of its time is that of building it.
     &["deny"],
@@ -30,10 +31,20 @@ pub(super) struct Ended {
     pub(super) is_good: bool,
 }
 
-/// Starts the tasks, which run one after the other. The thread ends with the last of them, or when
-/// one cannot be run.
-pub(super) fn start() -> JoinHandle<Result<Vec<Ended>>> {
-    thread::spawn(|| TASKS.iter().map(|words| run(words)).collect())
+/// Starts the tasks, which run one after the other. Each comes when it has ended; one that cannot be
+/// run is the last.
+pub(super) fn start() -> Receiver<Result<Ended>> {
+    let (sender, ended) = channel();
+    thread::spawn(move || {
+        for words in TASKS {
+            let task = run(words);
+            let is_last = task.is_err();
+            if sender.send(task).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    ended
 }
 
 /// Runs a task, and prints what it has printed when it has ended.
