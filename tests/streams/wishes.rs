@@ -130,7 +130,10 @@ fn what_is_written_after_a_flush_is_heard_next() {
         player.await_deep();
         let held = at_once(&mut player, |player| player.stream.hold().expect("held"))?;
         at_once(&mut player, |player| player.stream.flush().expect("flushed"))?;
-        assert_eq!(player.stream.heard(now_ns() + 20_000_000), 5 * SECOND as u64);
+        let new_position = 5 * SECOND as u64;
+        eventually("its new position is published", || {
+            (player.stream.heard(now_ns() + 20_000_000) == new_position).then_some(())
+        });
         player.write(&level(0.25, SECOND / 4));
         player.await_heard((held + FADE) as u64);
         let run = at_once(&mut player, |player| player.stream.run().expect("runs"))?;

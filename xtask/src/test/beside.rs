@@ -31,8 +31,8 @@ pub(super) struct Ended {
     pub(super) is_good: bool,
 }
 
-/// Starts the tasks, which run one after the other. Each comes when it has ended; one that cannot be
-/// run is the last.
+/// Starts the tasks, which run one after the other. Each comes when it has ended; one that cannot
+/// be run is the last.
 pub(super) fn start() -> Receiver<Result<Ended>> {
     let (sender, ended) = channel();
     thread::spawn(move || {

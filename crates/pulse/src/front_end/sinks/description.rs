@@ -39,8 +39,9 @@ impl Sink {
     }
 }
 
-/// Returns the name that users see of a card's device, if the kernel has one. Of a card with several,
-/// such as an HDMI output of each screen, all but the first have names of their own as well.
+/// Returns the name that users see of a card's device, if the kernel has one. Of a card with
+/// several, such as an HDMI output of each screen, all but the first have names of their own as
+/// well.
 fn description_of(card: &Card) -> Option<CString> {
     let of_card = card.description()?;
     let property = |wanted: &str| {
