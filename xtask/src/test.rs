@@ -139,6 +139,8 @@ fn tests<'a>(
     runs.run(packed.into_iter(), 2, &environment, "")?;
     let rest: Vec<_> =
         runs.times.step("wait for what runs beside the tests", || beside.iter().collect());
+    let are_all = rest.len() + 1 == beside::TASKS.len() || rest.iter().any(Result::is_err);
+    ensure!(are_all, "the thread of the tasks beside the tests panicked");
     for task in rest {
         runs.note_task(task?);
     }

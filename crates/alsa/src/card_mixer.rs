@@ -41,6 +41,15 @@ pub struct MixerVolume {
     pub muted: bool,
 }
 
+impl MixerVolume {
+    /// Returns whether all channels are at a step of this factor.
+    #[must_use]
+    pub fn is_at(&self, factor: f32) -> bool {
+        // Far less than any two steps differ.
+        self.factors.iter().all(|own| (own - factor).abs() < 1e-6)
+    }
+}
+
 /// A step of a mixer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixerStep {

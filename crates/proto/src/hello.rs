@@ -145,7 +145,8 @@ mod tests {
             role: Role::Client { name: "metro".into(), exact: false, session: None },
         };
         let packet = encode_first(&hello);
-        assert_eq!(&packet[..12], b"consort\0\x01\0\0\0", "these bytes never change");
+        assert_eq!(&packet[..8], b"consort\0", "these bytes never change");
+        assert_eq!(packet[8..12], PROTOCOL_VERSION.to_le_bytes(), "nor where these are");
         assert_eq!(decode_first(&packet), Ok(hello));
         let mut newer = packet.clone();
         newer[8] = 9;

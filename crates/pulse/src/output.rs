@@ -138,7 +138,11 @@ pub(crate) trait Devices {
     /// Returns the roles of the graph's active clients that state one; `None` if no server says.
     fn client_roles(&mut self) -> Option<Vec<ClientRole>>;
 
-    /// Changes the volume of a device, as far as that is not `None`; returns it.
+    /// Turns on what a mixer has switched off of a device, because a user wants to hear it.
+    fn switch_on(&mut self, device: Option<&str>);
+
+    /// Changes the volume of a device, as far as that is not `None`; returns it. What a mixer has
+    /// switched off stays off.
     ///
     /// # Errors
     /// The server refuses it.

@@ -61,15 +61,21 @@ impl Why {
         let is_meant = |number, program: &str| {
             self.stream.as_ref().is_none_or(|wanted| is_meant(wanted, number, program))
         };
-        said.streams.retain(|stream| is_meant(stream.number, &stream.program()));
         let on_server = match on_server {
             Ok(on_server) => Some(on_server),
             // The front end says what it knows without a server.
             Err(_) if failure.is_none() => None,
             Err(error) => return Err(error.into()),
         };
-        let mut text = String::new();
         let all = on_server.as_ref().map_or(&[][..], |server| &server.streams);
+        // A number is the server's: the front end may have a stream of the same on another one.
+        let is_by_number = self.stream.as_ref().is_some_and(|wanted| wanted.parse::<u32>().is_ok());
+        let is_there = |stream: &Stream| all.iter().any(|status| stream.is(status));
+        let is_of_another =
+            |stream: &Stream| is_by_number && on_server.is_some() && !is_there(stream);
+        said.streams
+            .retain(|stream| is_meant(stream.number, &stream.program()) && !is_of_another(stream));
+        let mut text = String::new();
         for stream in &said.streams {
             text += &stream.explained();
             let status = all.iter().find(|status| stream.is(status));

@@ -12,7 +12,7 @@ use crate::install;
 
 /// Tasks of this program, by their words. Each builds in a directory of its own, so that none waits
 /// for another or for what tests build.
-const TASKS: [&[&str]; 6] = [
+pub(super) const TASKS: [&[&str]; 6] = [
     // The first: suites install and package what this has built.
     &["install", "--prefix", "target/beside/tree"],
     // Where cargo-deny is missing, most of its time is that of building it.

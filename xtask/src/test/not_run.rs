@@ -1,7 +1,6 @@
 //! The tests that could not be run, or could not judge what they saw (`harness::not_run`): each
 //! gets a second attempt, alone, when all others have ended, and is reported if that is no better.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
@@ -73,7 +72,7 @@ impl<'a> NotRun<'a> {
                 test.environment.iter().map(|(name, value)| (&**name, &**value)).collect();
             let mut shown = Vec::new();
             failed.extend(test.program.run(&words, &environment, &mut shown)?);
-            std::io::stdout().write_all(&shown)?;
+            print!("{}", String::from_utf8_lossy(&shown));
             self.take_from(test.program, &environment);
             // A reason given on a thread of another name: there is no such test.
             if !shown.windows(ONE.len()).any(|text| text == ONE) {
@@ -106,6 +105,7 @@ impl Test<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::path::Path;
     use std::process::{Command, Stdio};
 

@@ -37,6 +37,7 @@ impl<D: Devices> FrontEnd<D> {
         let before = self.defaults();
         let Some(devices) = self.devices.list() else { return };
         let (cards, there_before) = (self.sinks.cards(), self.sources_there());
+        let described = self.sinks.descriptions();
         let (modules, away) = (&self.modules, self.sinks.away());
         let changes = self.sinks.update(devices, |name| modules.description_of(name));
         if changes.is_empty() {
@@ -64,6 +65,12 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.remove_sinks(&gone, before, now_ns);
+        // Of two cards of one name, each is told apart as long as both are there.
+        for (index, description) in described {
+            if self.sinks.get(index).is_some() && self.sinks.description(index) != description {
+                self.notify_sink(Change::Changed(index));
+            }
+        }
         self.obey_policies(&new, now_ns);
         self.note_devices_since(&there_before, now_ns);
     }

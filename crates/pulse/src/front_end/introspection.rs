@@ -146,6 +146,9 @@ impl<D: Devices> FrontEnd<D> {
                 Some(each.as_ref().and_then(playback::device_gains).ok_or(PulseError::Invalid)?)
             }
         };
+        if muted == Some(false) {
+            self.devices.switch_on(sink.device.as_deref());
+        }
         let volume = self.devices.set_volume(sink.device.as_deref(), gains, muted);
         let volume = volume.map_err(or_later(PulseError::AccessDenied))?;
         if std::mem::replace(&mut sink.volume, volume) != volume {

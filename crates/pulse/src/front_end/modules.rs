@@ -152,6 +152,8 @@ pub(super) struct Modules {
     ruled: Vec<Ruled>,
     /// `None`: no line is to be tried again.
     next_try: Option<NextTry>,
+    /// How often devices have come that belong to no line of the rules.
+    devices_came: u64,
 }
 
 impl Modules {

@@ -105,6 +105,12 @@ impl Devices for Silence {
         (!self.is_away).then(|| self.client_roles.clone())
     }
 
+    fn switch_on(&mut self, device: Option<&str>) {
+        if let Some(device) = self.find(device) {
+            device.volume.is_switched_off = false;
+        }
+    }
+
     fn set_volume(
         &mut self,
         device: Option<&str>,
@@ -117,7 +123,7 @@ impl Devices for Silence {
         device.volume = HeardVolume {
             gains: gains.unwrap_or(own),
             muted: muted.unwrap_or(was_muted),
-            is_switched_off: is_switched_off && muted != Some(false),
+            is_switched_off,
         };
         device.is_untouched = false;
         Ok(device.volume)

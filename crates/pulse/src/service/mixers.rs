@@ -68,6 +68,11 @@ impl Mixers {
         gone.iter().for_each(|device| self.forget(device));
     }
 
+    /// Forgets what the mixer of a device says; it is asked again when devices are listed.
+    pub fn open_again(&mut self, name: Option<&str>) {
+        self.retain(|(device, _, _)| device.as_deref() != name);
+    }
+
     fn forget(&mut self, device: &Device) {
         if let Some(Some(mixer)) = self.all.remove(device) {
             let _ = self.poller.remove(&mixer);
@@ -96,7 +101,8 @@ pub(super) struct Shares {
     pub meanwhile: Option<ChannelGains>,
     /// After the step.
     pub left: ChannelGains,
-    /// If the mixer has refused the step.
+    /// If the mixer has refused the step. It may have taken it for one of its channels: this makes
+    /// nothing louder than it is in the samples, unless that was wanted.
     pub without_step: ChannelGains,
 }
 
@@ -106,7 +112,10 @@ impl Shares {
     pub fn of(wanted: &ChannelGains, now: ChannelGains, before: &MixerVolume, step: f32) -> Self {
         let divided = |by: f32| if by > 0.0 { 1.0 / by } else { 1.0 };
         let left = scaled(wanted, |_| divided(step));
-        let without_step = scaled(wanted, |channel| divided(factor_of(before, channel)));
+        let most = |channel: usize| wanted.factors()[channel].max(1.0);
+        let refused = scaled(wanted, |channel| divided(factor_of(before, channel)));
+        let refused = refused.factors().into_iter().enumerate();
+        let without_step = gains_of(refused.map(|(channel, factor)| factor.min(most(channel))));
         let both = now.factors().into_iter().zip(left.factors());
         let softer = gains_of(both.map(|(now, left)| now.min(left)));
         Self { meanwhile: (softer != now).then_some(softer), left, without_step }
@@ -182,6 +191,7 @@ mod tests {
                 prop_assert!((heard - wanted[channel]).abs() < 1e-4, "{}", heard);
                 let refused = of(shares.without_step) * before[channel];
                 prop_assert!(refused <= wanted[channel] * 1.0001, "{}", refused);
+                prop_assert!(of(shares.without_step) <= wanted[channel].max(1.0));
             }
         }
     }

@@ -183,6 +183,16 @@ impl ServerDevices {
         Ok(all)
     }
 
+    /// Returns the server's own gains of a device.
+    fn gains_of(&self, device: Option<&str>) -> Result<ChannelGains, Refusal> {
+        let Some(name) = device else {
+            return Ok(self.ask(StreamConnection::device)?.volume.gains);
+        };
+        let mut further = self.ask(StreamConnection::further_devices)?.into_iter();
+        let found = further.find(|device| device.name == name).ok_or(Refusal::Never)?;
+        Ok(found.volume.gains)
+    }
+
     /// Returns a device as it is heard through the mixer of its card.
     fn heard(
         &mut self,
@@ -243,6 +253,14 @@ impl Devices for ServerDevices {
         self.ask(StreamConnection::client_roles).ok()
     }
 
+    fn switch_on(&mut self, device: Option<&str>) {
+        let refused = self.mixers.of_device(device).and_then(|mixer| mixer.unmute().err());
+        if let Some(error) = refused {
+            let of = device.unwrap_or("the server's device");
+            self.report(format!("the mixer of {of} stays switched off: {error}"));
+        }
+    }
+
     fn set_volume(
         &mut self,
         device: Option<&str>,
@@ -254,33 +272,30 @@ impl Devices for ServerDevices {
         // A card that has gone is noticed as one: its volume is that of the server then.
         let mixer = self.mixers.of_device(device).and_then(|mixer| Some((mixer, mixer.volume()?)));
         let Some((mixer, before)) = mixer else { return Ok(set(gains, muted)?.into()) };
-        // What a mixer says right after it has refused a step is not to be trusted.
-        let (mut left, mut refused, mut unchanged) = (gains, None, None);
-        if let Some(wanted) = gains
-            && let Some(step) = mixer.step(wanted.greatest(ChannelGains::CHANNELS).factor())
-        {
-            let shares = Shares::of(&wanted, set(None, None)?.gains, &before, step.factor);
-            if let Some(meanwhile) = shares.meanwhile {
-                set(Some(meanwhile), None)?;
-            }
-            left = Some(shares.left);
-            if let Err(error) = mixer.set(step) {
-                (left, refused, unchanged) = (Some(shares.without_step), Some(error), Some(before));
-            }
+        let loudest = |gains: ChannelGains| gains.greatest(ChannelGains::CHANNELS).factor();
+        let wanted = gains.and_then(|wanted| Some((wanted, mixer.step(loudest(wanted))?)));
+        let Some((wanted, step)) = wanted else {
+            return Ok(together(set(gains, muted)?, &before));
+        };
+        let shares = Shares::of(&wanted, self.gains_of(device)?, &before, step.factor);
+        if before.is_at(step.factor) {
+            return Ok(together(set(Some(shares.left), muted)?, &before));
         }
-        let server = set(left, muted)?;
-        if muted == Some(false) {
-            refused = mixer.unmute().err().or(refused);
+        if let Some(meanwhile) = shares.meanwhile {
+            set(Some(meanwhile), None)?;
         }
-        let mixer = unchanged.or_else(|| mixer.volume());
-        let heard = mixer.map_or_else(|| server.into(), |mixer| together(server, &mixer));
-        if let Some(error) = refused {
-            let of = device.unwrap_or("the server's device");
+        if let Err(error) = mixer.set(step) {
+            let server = set(Some(shares.without_step), muted)?;
+            // What it says after that is not to be trusted.
+            self.mixers.open_again(device);
             self.report(format!(
-                "the mixer of {of} stays as it is, so the server alone sets the volume: {error}"
+                "the mixer of {} does not take a volume, so the server alone sets it: {error}",
+                device.unwrap_or("the server's device")
             ));
+            return Ok(together(server, &before));
         }
-        Ok(heard)
+        let server = set(Some(shares.left), muted)?;
+        Ok(mixer.volume().map_or_else(|| server.into(), |mixer| together(server, &mixer)))
     }
 
     fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {

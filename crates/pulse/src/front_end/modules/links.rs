@@ -140,7 +140,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
-        self.report_failure(index, reason);
+        self.report_failure(index, reason, now_ns);
         self.remove_module(index, now_ns);
     }
 

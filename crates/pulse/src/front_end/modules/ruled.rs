@@ -24,6 +24,8 @@ const ANSWERS_NS: u64 = 5_000_000_000;
 pub(super) struct Ruled {
     line: ModuleLine,
     state: RuledState,
+    /// How often devices had come when it was loaded.
+    devices_came: u64,
     /// Why it was not there, as it was last reported. `None`: nothing was since it last was there.
     reported: Option<String>,
 }
@@ -79,11 +81,15 @@ impl Modules {
         let mut before = std::mem::take(&mut self.ruled);
         for line in lines {
             let known = before.iter().position(|ruled| ruled.line.is_same(line));
-            let (state, reported) = match known.map(|at| before.remove(at)) {
-                Some(Ruled { state, reported, .. }) => (state, reported),
-                None => (RuledState::Missing, None),
-            };
-            self.ruled.push(Ruled { line: line.clone(), state, reported });
+            self.ruled.push(match known.map(|at| before.remove(at)) {
+                Some(ruled) => Ruled { line: line.clone(), ..ruled },
+                None => Ruled {
+                    line: line.clone(),
+                    state: RuledState::Missing,
+                    devices_came: 0,
+                    reported: None,
+                },
+            });
         }
         let indices = before.into_iter().filter_map(|ruled| match ruled.state {
             RuledState::Loaded(index) => Some(index),
@@ -169,7 +175,7 @@ impl<D: Devices> FrontEnd<D> {
 
     fn set_line(&mut self, at: usize, state: RuledState) {
         if let Some(ruled) = self.modules.ruled.get_mut(at) {
-            ruled.state = state;
+            (ruled.state, ruled.devices_came) = (state, self.modules.devices_came);
         }
     }
 
@@ -186,7 +192,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Reports that a module fails, with the line that has loaded it, if one has.
-    pub(super) fn report_failure(&mut self, index: u32, reason: &str) {
+    pub(super) fn report_failure(&mut self, index: u32, reason: &str, now_ns: u64) {
         let Some(module) = self.modules.get_mut(index) else { return };
         let is_there = module.state == State::There;
         let title = Module::title(module.kind.name(), module.argument.as_deref());
@@ -195,6 +201,12 @@ impl<D: Devices> FrontEnd<D> {
             let what = if is_there { "unloads" } else { "cannot load" };
             return self.devices.report(format!("{what} '{title}': {reason}"));
         };
+        let came = self.modules.devices_came;
+        if self.modules.ruled.get(at).is_some_and(|ruled| ruled.devices_came != came) {
+            // What it lacks may have come back before it noticed.
+            let next = NextTry::after_device(self.modules.next_try, now_ns);
+            self.modules.next_try = Some(next);
+        }
         if !is_there {
             return self.line_has_failed(at, reason);
         }
@@ -222,6 +234,7 @@ impl<D: Devices> FrontEnd<D> {
             !is_of_line && !before.contains(source)
         };
         if !self.modules.ruled.is_empty() && self.sources_there().iter().any(is_new) {
+            self.modules.devices_came += 1;
             let before = self.modules.next_try;
             self.modules.next_try = Some(NextTry::after_device(before, now_ns));
         }

@@ -163,6 +163,7 @@ impl<D: Devices> FrontEnd<D> {
         if !self.rights_of(client).load {
             return Err(PulseError::AccessDenied);
         }
+        self.modules.leave_unloaded(module);
         self.remove_module(module, now_ns);
         Ok(Answer::Done)
     }

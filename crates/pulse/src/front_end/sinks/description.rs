@@ -9,6 +9,12 @@ use crate::front_end::properties;
 use crate::output::Card;
 
 impl Sinks {
+    /// Returns the names that users see of all cards.
+    pub fn descriptions(&self) -> Vec<(u32, CString)> {
+        let cards = self.all.iter().filter(|(_, sink)| sink.card.is_some());
+        cards.map(|(index, _)| (*index, self.description(*index))).collect()
+    }
+
     /// Returns the name that users see of a device: two cards that would have the same are told
     /// apart by the names of their sinks.
     pub fn description(&self, index: u32) -> CString {

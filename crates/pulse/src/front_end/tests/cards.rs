@@ -2,9 +2,9 @@
 
 use client::stream::{ChannelGains, Gain};
 use pulseaudio::protocol::{
-    CardInfo, Command, GetCardInfo, Prop, PulseError, SetCardProfileParams, SinkFlags, SinkInfo,
-    SourceInfo, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
-    SubscriptionMask,
+    CardInfo, Command, GetCardInfo, Prop, PulseError, SetCardProfileParams, SetDeviceMuteParams,
+    SinkFlags, SinkInfo, SourceInfo, SubscriptionEventFacility as Facility,
+    SubscriptionEventType as EventType, SubscriptionMask,
 };
 
 use super::super::properties;
@@ -136,6 +136,21 @@ fn a_further_card_is_a_card_of_its_sink_and_source_as_long_as_it_is_plugged_in()
 }
 
 #[test]
+fn programs_are_notified_when_a_card_is_told_apart_from_another_one() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.tell(client, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
+    let changed = (EventType::Changed, Facility::Sink, Some(1));
+    scene.plug_in("Ears", 2, 0);
+    assert!(!scene.changes_of(client).contains(&changed));
+    scene.plug_in("More", 2, 0);
+    assert!(scene.changes_of(client).contains(&changed), "it has another name for users");
+    scene.front_end.devices_mut().devices.pop();
+    scene.front_end.devices_changed(0);
+    assert!(scene.changes_of(client).contains(&changed), "and its own one again");
+}
+
+#[test]
 fn a_card_that_only_captures_has_a_profile_with_a_source_alone() {
     let mut scene = Scene::new();
     let client = scene.admitted();
@@ -179,8 +194,18 @@ fn a_mixer_that_is_switched_off_mutes_its_sink_and_not_the_next_server() {
     scene.front_end.devices_changed(0);
     assert!(scene.sinks_of(client)[0].muted);
     let memory = scene.front_end.memory().to_text();
-    let mut devices = Silence::stereo();
-    devices.devices[0].has_mixer = true;
-    let mut next = Scene::remembering(devices, &memory, "");
-    assert!(!next.front_end.devices_mut().devices[0].volume.muted, "which alsamixer cannot undo");
+    for is_switched_off in [false, true] {
+        let mut devices = Silence::stereo();
+        let device = &mut devices.devices[0];
+        (device.has_mixer, device.volume.is_switched_off) = (true, is_switched_off);
+        let mut next = Scene::remembering(devices, &memory, "");
+        let volume = next.front_end.devices_mut().devices[0].volume;
+        assert!(!volume.muted, "which alsamixer cannot undo");
+        assert_eq!(volume.is_switched_off, is_switched_off, "it is the mixer's");
+    }
+    let device_index = Some(0);
+    let unmute = SetDeviceMuteParams { device_index, device_name: None, mute: false };
+    scene.tell(client, &Command::SetSinkMute(unmute)).expect("unmuted");
+    let volume = scene.front_end.devices_mut().devices[0].volume;
+    assert!(!volume.is_switched_off, "a user wants to hear it");
 }

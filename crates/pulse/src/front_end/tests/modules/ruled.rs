@@ -154,6 +154,23 @@ fn a_module_of_the_rules_whose_card_was_missing_is_there_whenever_the_card_is() 
 }
 
 #[test]
+fn a_module_of_the_rules_is_there_although_its_card_came_back_before_it_had_ended() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.rule("load-module module-loopback source=usb.monitor sink=consort\n");
+    scene.plug("usb");
+    scene.settle();
+    let index = scene.begin_last_link();
+    scene.unplug("usb");
+    scene.plug("usb");
+    scene.settle();
+    scene.front_end.link_has_ended(index, None, scene.now_ns);
+    scene.settle();
+    scene.begin_last_link();
+    assert_eq!(scene.module_names(client), ["module-loopback"]);
+}
+
+#[test]
 fn a_module_of_the_rules_that_fails_with_its_own_device_is_not_tried_without_end() {
     let mut scene = Scene::new();
     scene.rule("load-module module-pipe-sink\n");
