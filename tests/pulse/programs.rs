@@ -12,7 +12,7 @@ pub fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pulse").join(name)
 }
 
-/// Waits for so many streams. Some are those of browsers, which take long to start.
+/// Waits for this many streams. Some are those of browsers, which take long to start.
 pub fn await_streams(scene: &Scene, what: &str, count: usize) {
     eventually_within(2 * PATIENCE, &format!("{count} {what}"), || {
         let list = scene.pactl(&["list", "short", what]);

@@ -75,8 +75,8 @@ fn end_recorder(server: &Server, recorder: Program) -> Result<Finished, String> 
     recorded_all(recorder.finish())
 }
 
-/// What a recorder printed that has ended. `Err` if the machine took its CPU for so long that
-/// frames are missing.
+/// What a recorder printed that has ended. `Err` if frames are missing because the machine took its
+/// CPU.
 fn recorded_all(finished: Finished) -> Result<Finished, String> {
     if finished.stderr.contains("the file could not be written in time") {
         return Err(finished.stderr);
