@@ -65,7 +65,7 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.remove_sinks(&gone, before, now_ns);
-        // Of two cards of one name, each is told apart as long as both are there.
+        // Two cards of one name have other descriptions as long as both are there.
         for (index, description) in described {
             if self.sinks.get(index).is_some() && self.sinks.description(index) != description {
                 self.notify_sink(Change::Changed(index));
