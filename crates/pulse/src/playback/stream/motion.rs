@@ -12,6 +12,9 @@ pub(super) const LEAST_NS: u64 = 1_000_000;
 /// How often a stream that is about to begin or to end is looked at, if the device does not say
 /// when that is.
 const UNKNOWN_NS: u64 = 10_000_000;
+/// How long before the device needs bytes that had no room they go into the ring: this process may
+/// be late, and most rings have room at the next request anyway.
+const FILLED_BEFORE_NS: u64 = 200_000_000;
 /// How often a device that sleeps and should play is called.
 const CALL_AGAIN_NS: u64 = 100_000_000;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
@@ -131,7 +134,7 @@ impl<O: Output> Playback<O> {
             next_ns = next_ns.saturating_sub(AFTER_WAKE_NS + self.ending_ns());
         }
         if !self.backlog.is_empty() {
-            next_ns = next_ns.min(unknown_ns);
+            next_ns = next_ns.min(self.fill_ns(unknown_ns));
         }
         if self.drains.is_empty() {
             let request = self.next_request(now_ns);
@@ -140,6 +143,13 @@ impl<O: Output> Playback<O> {
             }
         }
         strict(next_ns)
+    }
+
+    /// Returns when bytes that wait for room are to go into the ring, which has room from `room_ns`
+    /// on: in time before the device has rendered what is there.
+    fn fill_ns(&self, room_ns: u64) -> u64 {
+        let due = self.output.schedule().and_then(|next| next.due(self.output.written()));
+        due.map_or(room_ns, |due| room_ns.max(due.at_ns.saturating_sub(FILLED_BEFORE_NS)))
     }
 
     pub(super) fn hold(&mut self) {

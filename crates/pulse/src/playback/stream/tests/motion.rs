@@ -463,3 +463,26 @@ fn a_short_stream_with_early_requests_does_not_follow_its_device() {
     // Each 5 ms, and LEAST_NS later at most.
     assert!((330..=401).contains(&asked), "{asked}");
 }
+
+#[test]
+fn bytes_without_room_wait_until_shortly_before_they_are_needed() {
+    let seconds = |count: u32| u64::from(count) * u64::from(RATE_HZ);
+    let buffer = BufferAttr { target_length: 10 * SECOND as u32, ..BufferAttr::default() };
+    let mut playback = playback_of(Requested { buffer, latency: Latency::Queue });
+    // The ring has room for eight of these seconds.
+    playback.put(&bytes(0, 10 * RATE_HZ as usize));
+    playback.pass(SECOND_NS);
+    // It wakes at 1.5 s, renders up to 3 s then, and two seconds more each two seconds.
+    playback.output.schedule = Some(Schedule {
+        wake_ns: 3 * SECOND_NS / 2,
+        until: seconds(3),
+        interval_ns: 2 * SECOND_NS,
+        interval_frames: seconds(2),
+    });
+    let due_ns = playback.next_look(SECOND_NS).expect("a look").due_ns;
+    assert_eq!(due_ns, 15 * SECOND_NS / 2 - SECOND_NS / 5, "it has rendered eight seconds then");
+    // That it needs more sooner leaves no time to wait for.
+    playback.output.schedule = Some(Schedule { wake_ns: 3 * SECOND_NS / 2, ..Schedule::default() });
+    let due_ns = playback.next_look(SECOND_NS).expect("a look").due_ns;
+    assert!(due_ns < 8 * SECOND_NS / 5, "{due_ns}: it has room when the device has woken");
+}
