@@ -33,6 +33,7 @@ mod processing;
 mod programs;
 mod recording;
 mod resident;
+mod rings;
 mod rtp;
 mod samples;
 mod screen;

@@ -12,6 +12,7 @@ mod link_processes;
 mod link_words;
 mod listener;
 mod machine;
+mod message_ring;
 mod mixers;
 mod module_listeners;
 mod network;
@@ -175,9 +176,10 @@ impl Service {
             let admission_ns = self.admission_ns();
             let deadline_ns =
                 [due_ns, retry_ns, admission_ns, self.keeper.due_ns(), ended_ns, rested_ns];
-            let awaits_turn = self.links.values().any(Link::awaits_turn).then_some(0);
+            let awaits_turn = self.links.values_mut().any(Link::listen).then_some(0);
             let deadline_ns = deadline_ns.into_iter().chain([awaits_turn]).flatten().min();
             self.poller.wait(&mut events, deadline_ns)?;
+            self.wake_rested(now_ns());
             self.add_unhandled(&mut events);
             self.round_robin.begin_round(&mut events);
             for event in &events {
@@ -203,7 +205,6 @@ impl Service {
                 self.look_for_server(now_ns)?;
             }
             self.end_unadmitted(now_ns);
-            self.wake_rested(now_ns);
             if ended_ns.is_some_and(|ended_ns| ended_ns <= now_ns) {
                 self.links_ready();
             }
@@ -253,7 +254,8 @@ impl Service {
         }
     }
 
-    /// Adds the programs whose frames wait for their turn to those that the poller has reported.
+    /// Adds the programs that have rested, and those whose frames wait for their turn, to those
+    /// that the poller has reported.
     fn add_unhandled(&self, events: &mut Vec<Event>) {
         let unhandled = self.links.iter().filter(|(_, link)| link.awaits_turn());
         let tokens: Vec<u64> = unhandled.map(|(number, _)| token(*number)).collect();
@@ -267,6 +269,7 @@ impl Service {
     fn link_ready(&mut self, token: u64, event: &Event) {
         let Ok(number) = u32::try_from(token - FIRST_LINK) else { return };
         let Some(link) = self.links.get_mut(&number) else { return };
+        link.note(event);
         let account = link.account();
         let is_ready = event.readable || event.closed;
         let slice = is_ready.then(|| self.round_robin.begin(account, now_ns())).flatten();
@@ -278,15 +281,16 @@ impl Service {
             if front_end.shares_memory(number) {
                 link.share_memory();
             }
+            // MUTATION: link_ready.ringing_is_not_heard
+            let watch = |eventfd| self.poller.add(eventfd, token, Interest::Written);
+            if link.new_eventfd().is_some_and(|eventfd| watch(eventfd).is_err()) {
+                state = State::Ended;
+            }
         }
-        let has_more = !link.has_sent_all();
         if state == State::Ended {
             self.end_link(number);
         }
-        self.bound_memory(number);
-        if event.writable || has_more {
-            self.write(number);
-        }
+        self.write(number);
         self.carry_out();
         if let Some(slice) = slice {
             self.round_robin.end(account, slice, now_ns());
@@ -321,11 +325,22 @@ impl Service {
             touched.dedup();
             for number in touched.drain(..) {
                 self.write(number);
+                self.offer_rings(number);
             }
         }
         let waiting: Vec<u32> =
             self.links.iter().filter(|(_, link)| link.waits()).map(|(number, _)| *number).collect();
         waiting.into_iter().for_each(|number| self.write(number));
+    }
+
+    /// Offers rings to a program that is worth it.
+    fn offer_rings(&mut self, number: u32) {
+        if let Some(link) = self.links.get_mut(&number) {
+            link.offer_rings();
+            if !link.has_sent_all() {
+                self.write(number);
+            }
+        }
     }
 
     /// Reads again from the programs that have had the time to answer.
@@ -336,7 +351,6 @@ impl Service {
             self.resting.pop_first();
             if let Some(link) = self.links.get_mut(&number) {
                 link.wake();
-                self.write(number);
             }
         }
     }
@@ -377,6 +391,7 @@ impl Service {
     fn end_link(&mut self, number: u32) {
         if let Some(link) = self.links.remove(&number) {
             let _ = link.socket().map(|socket| self.poller.remove(socket));
+            let _ = link.eventfd().map(|eventfd| self.poller.remove(eventfd));
             self.accounts.went(link.account());
             self.front_end.disconnected(number);
         }

@@ -9,9 +9,10 @@ mod frames;
 mod memory;
 mod object_message;
 mod packet;
+pub(crate) mod ring_offer;
 mod tagstruct;
 
-pub(crate) use descriptor::{Seek, samples};
+pub(crate) use descriptor::{DESCRIPTOR_BYTES, Seek, nothing, samples};
 pub(crate) use extension::{
     AboutDevices, AboutStreams, RememberedStream, WriteMode, reply as extension_reply,
     streams_changed, write_remembered,

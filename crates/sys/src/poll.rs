@@ -28,6 +28,9 @@ pub enum Interest {
     ReadableOrWritable,
     /// Only its end.
     Closed,
+    /// Written to since that was last reported, which makes it readable: an eventfd that others
+    /// have, and may fill, empty or make block at any time, so that this process never reads it.
+    Written,
 }
 
 /// One descriptor that is ready.
@@ -46,7 +49,8 @@ pub struct Event {
 /// The token of the timer, which no descriptor may have.
 const TIMER: u64 = u64::MAX;
 
-/// An epoll instance, level-triggered. Any thread may add and remove; one waits.
+/// An epoll instance, level-triggered but for [`Interest::Written`]. Any thread may add and remove;
+/// one waits.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -192,6 +196,7 @@ impl Interest {
                 Self::Writable => EventFlags::OUT,
                 Self::ReadableOrWritable => EventFlags::IN | EventFlags::OUT,
                 Self::Closed => EventFlags::empty(),
+                Self::Written => EventFlags::IN | EventFlags::ET,
             }
     }
 }
@@ -233,6 +238,12 @@ impl Waker {
     /// Makes it unreadable; returns whether it was woken since the last time.
     pub fn reset(&self) -> bool {
         retry_on_intr(|| rustix::io::read(&self.eventfd, &mut [0; 8])).is_ok()
+    }
+}
+
+impl From<Waker> for OwnedFd {
+    fn from(waker: Waker) -> Self {
+        waker.eventfd
     }
 }
 
@@ -366,6 +377,23 @@ mod tests {
         poller.wait(&mut events, Some(0)).unwrap();
         assert_eq!(events, []);
         assert_eq!(poller.remove(&waker).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn each_writing_is_reported_once_though_nothing_is_read() {
+        let (poller, waker, mut events) =
+            (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        poller.add(&waker, 5, Interest::Written).unwrap();
+        for _ in 0..3 {
+            poller.wait(&mut events, Some(0)).unwrap();
+            assert_eq!(events, []);
+            waker.wake();
+            poller.wait(&mut events, Some(0)).unwrap();
+            assert_eq!(
+                events,
+                [Event { token: 5, readable: true, writable: false, closed: false }]
+            );
+        }
     }
 
     #[test]

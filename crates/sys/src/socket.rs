@@ -16,7 +16,7 @@ pub use listener::Listener;
 pub use name::is_dead;
 pub use peer::{PeerCredentials, peer_of, process_of, security_label_of};
 pub use streams::{
-    listens_at, prepare_accepted, process_listening_at, receive_bytes, state_writer,
+    listens_at, prepare_accepted, process_listening_at, receive_bytes, send_bytes, state_writer,
     take_over_listening,
 };
 

@@ -39,3 +39,6 @@ pub(super) const RECORD_RING: &str = "an_intact_copy_of_a_record_ring_has_no_new
 pub(super) const WISHES: &str = "wishes_are_read_once_in_order_and_acknowledged";
 pub(super) const KICKED: &str = "a_kicked_program_obeys_the_newest_schedule";
 pub(super) const KICKED_FOR_WISH: &str = "a_kicked_program_finds_its_wish_acknowledged";
+pub(super) const MESSAGE_FOUND: &str = "a_message_is_found_whenever_it_is_sent";
+pub(super) const MESSAGES_READ: &str = "messages_are_read_as_they_were_sent";
+pub(super) const WORDS_READ: &str = "words_for_a_program_are_read_as_they_were_put";

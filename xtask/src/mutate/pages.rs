@@ -2,8 +2,8 @@
 
 use super::edit::{ACQUIRE_RELAXED, Edit::*, RELEASE_RELAXED};
 use super::models::{
-    ASSIGNMENT_IN_FORCE, ASSIGNMENT_WHOLE, BOTH_REQUESTS, CALLED, DRIVER_AWAITS, ONE_OWNER,
-    POSITIONS_IN_ORDER, RECORDING, RETIRED, SLAB, SNAPSHOT,
+    ASSIGNMENT_IN_FORCE, ASSIGNMENT_WHOLE, BOTH_REQUESTS, CALLED, DRIVER_AWAITS, MESSAGE_FOUND,
+    MESSAGES_READ, ONE_OWNER, POSITIONS_IN_ORDER, RECORDING, RETIRED, SLAB, SNAPSHOT, WORDS_READ,
 };
 use super::{Mutation, mutation};
 
@@ -63,4 +63,7 @@ pub(super) const PAGES: &[Mutation] = &[
         Replace("if is_newer", "if !is_newer"),
         POSITIONS_IN_ORDER,
     ),
+    mutation("message_rings.listen_without_fence", Delete, MESSAGE_FOUND).short(),
+    mutation("message_rings.take_relaxed", ACQUIRE_RELAXED, MESSAGES_READ),
+    mutation("message_rings.put_unordered", RELEASE_RELAXED, WORDS_READ),
 ];

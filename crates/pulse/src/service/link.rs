@@ -6,11 +6,12 @@ use std::os::fd::OwnedFd;
 
 use sys::disposal::{DisposalQueue, Foreign};
 use sys::memory::{examine_unmapped, read_unmapped};
-use sys::poll::Interest;
+use sys::poll::{Event, Interest, Waker};
 use sys::socket::receive_bytes;
 
+use super::message_ring::MessageRing;
 use super::socket::Socket;
-use crate::wire::{Frame, FrameReader, Segment};
+use crate::wire::{self, Frame, FrameReader, Segment};
 
 /// Bytes that are read at once, at most.
 const READ_BYTES: usize = 64 << 10;
@@ -49,6 +50,28 @@ pub(super) struct Link {
     /// It has rested, and was not read from since.
     has_rested: bool,
     interest: Interest,
+    rings: Rings,
+    /// Its program's ringing is waited for.
+    is_watched: bool,
+    /// Its program sends nothing more.
+    has_hung_up: bool,
+    /// Its program has written what it may not.
+    is_broken: bool,
+}
+
+/// By what a program sends.
+#[derive(Debug)]
+enum Rings {
+    /// By its socket.
+    None,
+    /// The same, and it is asked for samples again and again: it is worth rings.
+    Wanted,
+    /// By its socket. It was offered rings, or cannot have them.
+    Offered(Option<MessageRing>),
+    /// By its ring, behind what is left in its socket.
+    Begun(MessageRing),
+    /// By its ring.
+    Alone(MessageRing),
 }
 
 /// A segment of a program's memory.
@@ -82,6 +105,10 @@ impl Link {
             rests: false,
             has_rested: false,
             interest: Interest::Readable,
+            rings: Rings::None,
+            is_watched: false,
+            has_hung_up: false,
+            is_broken: false,
         }
     }
 
@@ -91,7 +118,69 @@ impl Link {
         let begins = !self.has_rested;
         self.rests |= begins;
         self.has_rested = true;
+        if matches!(self.rings, Rings::None) && self.frames.shares_memory() {
+            self.rings = Rings::Wanted;
+        }
+        if self.rests
+            && let Some(ring) = self.ring()
+        {
+            ring.stop_listening();
+        }
         begins
+    }
+
+    /// Offers rings to a program that is worth it, once, when all was sent. It goes on without them
+    /// if that fails.
+    pub fn offer_rings(&mut self) {
+        if !self.outbox.is_empty() || !matches!(self.rings, Rings::Wanted) {
+            return;
+        }
+        let Some(Socket::Unix(socket)) = self.socket.get() else { return };
+        let offer = MessageRing::offer(socket, &self.queue);
+        self.is_broken |= offer.is_err();
+        let (ring, frame) = offer.ok().flatten().unzip();
+        if let Some(frame) = frame {
+            self.outbox.extend::<Vec<u8>>(frame);
+            self.frames.offer_rings();
+        }
+        self.rings = Rings::Offered(ring);
+    }
+
+    /// Returns what its program writes when it rings, once it has accepted the rings.
+    pub fn eventfd(&self) -> Option<&Waker> {
+        self.begun().and_then(MessageRing::eventfd)
+    }
+
+    /// Returns the same, the first time.
+    pub fn new_eventfd(&mut self) -> Option<&Waker> {
+        let is_new = self.eventfd().is_some() && !self.is_watched;
+        self.is_watched |= is_new;
+        self.eventfd().filter(|_| is_new)
+    }
+
+    fn begun(&self) -> Option<&MessageRing> {
+        match &self.rings {
+            Rings::Begun(ring) | Rings::Alone(ring) => Some(ring),
+            _ => None,
+        }
+    }
+
+    /// Returns its rings, once its program has accepted them.
+    fn ring(&mut self) -> Option<&mut MessageRing> {
+        match &mut self.rings {
+            Rings::Begun(ring) | Rings::Alone(ring) => Some(ring),
+            _ => None,
+        }
+    }
+
+    /// Takes note of what has happened to it.
+    pub fn note(&mut self, event: &Event) {
+        self.has_hung_up |= event.closed;
+        if event.readable
+            && let Some(ring) = self.ring()
+        {
+            ring.stop_listening();
+        }
     }
 
     /// Is read from again.
@@ -119,9 +208,23 @@ impl Link {
         self.frames.share_memory();
     }
 
-    /// Returns whether frames of it wait for its next turn, and nothing else.
+    /// Returns whether it is to be read from at its next turn, whatever the poller says: frames of
+    /// it wait, or it has rested, and is read from without another wait.
     pub fn awaits_turn(&self) -> bool {
-        !self.unhandled.is_empty() && self.outbox.is_empty() && !self.rests && !self.closes
+        let has_bytes = self.begun().is_some_and(MessageRing::has_bytes);
+        (!self.unhandled.is_empty() || self.has_rested || has_bytes) && self.may_be_read()
+    }
+
+    fn may_be_read(&self) -> bool {
+        self.outbox.is_empty() && !self.rests && !self.closes
+    }
+
+    /// Has its program ring if it sends by a ring. Returns whether it is to be read from
+    /// [already](Self::awaits_turn).
+    pub fn listen(&mut self) -> bool {
+        let may_be_read = self.may_be_read();
+        let ring = self.ring().filter(|_| may_be_read);
+        ring.is_some_and(MessageRing::listen) || self.awaits_turn()
     }
 
     /// Reads once, unless frames are left of the last time, and passes on those that there are, as
@@ -145,12 +248,18 @@ impl Link {
         }
     }
 
+    /// Reads from the socket, or from the ring behind it.
     fn read_into(
         &mut self,
         bytes: &mut [u8],
         goes_on: impl FnMut() -> bool,
         frame: impl FnMut(Frame<'_>),
     ) -> State {
+        // The program puts its first byte into the ring when it has sent its last one by socket.
+        let is_in_ring = matches!(&self.rings, Rings::Begun(ring) if ring.has_bytes());
+        if matches!(self.rings, Rings::Alone(_)) {
+            return self.read_ring(bytes, goes_on, frame);
+        }
         let Some(socket) = self.socket.get() else { return State::Ended };
         let mut descriptors = Vec::new();
         let received = receive_bytes(socket, bytes, &mut descriptors);
@@ -164,10 +273,37 @@ impl Link {
             }
         }
         match received {
+            Err(error) if error.kind() == ErrorKind::Interrupted => State::Open,
+            Ok(0) | Err(_) if is_in_ring => {
+                self.begin_rings();
+                self.read_ring(bytes, goes_on, frame)
+            }
             Ok(0) => State::Ended,
             Ok(count) => self.handle(&bytes[..count], goes_on, frame),
-            Err(error) if is_passing(error.kind()) => State::Open,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => State::Open,
             Err(_) => State::Ended,
+        }
+    }
+
+    /// Reads from the ring, once. From the socket comes nothing any more but its end.
+    fn read_ring(
+        &mut self,
+        bytes: &mut [u8],
+        goes_on: impl FnMut() -> bool,
+        frame: impl FnMut(Frame<'_>),
+    ) -> State {
+        if !self.outbox.is_empty() && !self.has_hung_up {
+            return State::Open;
+        }
+        let Some(Ok(taken)) = self.ring().map(|ring| ring.take(bytes)) else { return State::Ended };
+        if taken.was_full {
+            // It waits for room.
+            self.outbox.extend(wire::nothing());
+        }
+        match taken.bytes {
+            0 if self.has_hung_up => State::Ended,
+            0 => State::Open,
+            count => self.handle(&bytes[..count], goes_on, frame),
         }
     }
 
@@ -179,16 +315,43 @@ impl Link {
     ) -> State {
         let Ok(taken) = self.frames.push_while(goes_on, bytes, frame) else { return State::Ended };
         self.unhandled = bytes[taken..].into();
+        if self.frames.has_accepted_rings() && matches!(self.rings, Rings::Offered(_)) {
+            self.begin_rings();
+        }
         if self.frames.has_many_to_release() {
-            self.outbox.extend(self.frames.take_releases());
+            self.release();
+            if self.outbox.is_empty() {
+                self.outbox.extend(wire::nothing());
+            }
         }
         State::Open
+    }
+
+    /// Its program has accepted the rings, or there is nothing left in its socket before them.
+    fn begin_rings(&mut self) {
+        self.rings = match std::mem::replace(&mut self.rings, Rings::None) {
+            Rings::Offered(Some(ring)) => Rings::Begun(ring),
+            Rings::Begun(ring) => Rings::Alone(ring),
+            other => other,
+        };
+    }
+
+    /// Releases what was read of the program's memory: it notices when it wakes next.
+    fn release(&mut self) {
+        let frames: Vec<_> = self.frames.take_releases().collect();
+        for frame in frames {
+            match self.ring().map_or(Ok(false), |ring| ring.leave(frame)) {
+                Ok(true) => {}
+                Ok(false) => self.outbox.extend(frame),
+                Err(_) => self.is_broken = true,
+            }
+        }
     }
 
     /// Puts a packet into the outbox, after what releases the program's memory: it wakes once for
     /// both.
     pub fn send(&mut self, bytes: Vec<u8>) {
-        self.outbox.extend(self.frames.take_releases());
+        self.release();
         self.outbox.extend(bytes);
     }
 
@@ -228,13 +391,15 @@ impl Link {
             self.outbox = VecDeque::new();
         }
         let is_over = self.outbox.len() > MAX_OUTBOX_BYTES;
-        if is_over || (self.closes && self.outbox.is_empty()) { State::Ended } else { State::Open }
+        let is_over = is_over || self.is_broken || (self.closes && self.outbox.is_empty());
+        if is_over { State::Ended } else { State::Open }
     }
 
     /// Returns what to wait for, if that has changed. As long as a program does not read, it is not
     /// read from.
     pub fn changed_interest(&mut self) -> Option<Interest> {
-        let interest = match (self.outbox.is_empty(), self.rests) {
+        let is_read = !self.rests && !matches!(self.rings, Rings::Alone(_));
+        let interest = match (self.outbox.is_empty(), !is_read) {
             (false, _) => Interest::Writable,
             (true, true) => Interest::Closed,
             (true, false) => Interest::Readable,
@@ -253,10 +418,6 @@ impl Drop for Link {
     }
 }
 
-fn is_passing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Interrupted | ErrorKind::WouldBlock)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
@@ -265,18 +426,35 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_program_that_is_asked_all_the_time_is_read_from_in_between() {
-        let (own, mut program) = UnixStream::pair().expect("a pair");
+    /// Returns a connection, its program's end, and what closes what the program chose.
+    fn link() -> (Link, UnixStream, Disposal) {
+        let (own, program) = UnixStream::pair().expect("a pair");
         own.set_nonblocking(true).expect("set");
         let disposal = Disposal::start().expect("a thread");
         let socket = disposal.queue().foreign(Socket::Unix(own));
-        let mut link = Link::new(socket, disposal.queue(), 0, 0);
+        (Link::new(socket, disposal.queue(), 0, 0), program, disposal)
+    }
+
+    #[test]
+    fn a_program_that_is_asked_all_the_time_is_read_from_in_between() {
+        let (mut link, mut program, _disposal) = link();
         assert_eq!((link.rest(), link.changed_interest()), (true, Some(Interest::Closed)));
         link.wake();
         assert_eq!((link.rest(), link.changed_interest()), (false, Some(Interest::Readable)));
         program.write_all(&[0; 4]).expect("written");
         assert_eq!(link.read(|| true, |_| {}), State::Open);
         assert_eq!((link.rest(), link.changed_interest()), (true, Some(Interest::Closed)));
+    }
+
+    #[test]
+    fn a_program_that_has_rested_is_read_from_without_another_wait() {
+        let (mut link, _program, _disposal) = link();
+        assert!(!link.awaits_turn());
+        link.rest();
+        assert!(!link.awaits_turn(), "it rests");
+        link.wake();
+        assert!(link.awaits_turn());
+        assert_eq!(link.read(|| true, |_| {}), State::Open);
+        assert!(!link.awaits_turn(), "it was read from, with nothing to read");
     }
 }

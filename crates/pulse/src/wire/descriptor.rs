@@ -1,19 +1,19 @@
 //! The 20 bytes before each frame.
 
 /// Bytes of a descriptor: five words, big endian.
-pub(super) const DESCRIPTOR_BYTES: usize = 20;
+pub(crate) const DESCRIPTOR_BYTES: usize = 20;
 
 /// Bytes that say where a block is: four words, big endian.
 const BLOCK_BYTES: u32 = 16;
 
 /// The channel of packets; other frames are samples of the stream of that channel.
-const PACKETS: u32 = u32::MAX;
+pub(super) const PACKETS: u32 = u32::MAX;
 /// Flags of frames about shared memory.
 const MEMORY: u32 = 0xFF00_0000;
 /// The samples are in a block; and the block is in a memfd. Whether it may be written makes no
 /// difference to who only reads.
-const BLOCK_OF_MEMFD: u32 = 0xA000_0000;
-const WRITABLE: u32 = 0x0080_0000;
+pub(super) const BLOCK_OF_MEMFD: u32 = 0xA000_0000;
+pub(super) const WRITABLE: u32 = 0x0080_0000;
 /// A block is released by who has read it, or taken back by who has sent it.
 const RELEASED: u32 = 0x4000_0000;
 const REVOKED: u32 = 0xC000_0000;
@@ -123,6 +123,11 @@ impl Block {
             [number, segment, offset, length].map(u32::from_be_bytes);
         Some(Self { number, segment, offset, length })
     }
+}
+
+/// A frame that releases no block: it only wakes a program.
+pub(crate) fn nothing() -> [u8; DESCRIPTOR_BYTES] {
+    release(u32::MAX)
 }
 
 /// Returns a frame that releases a block of a program.

@@ -2,7 +2,7 @@
 
 use super::descriptor::{Content, DESCRIPTOR_BYTES, Descriptor};
 use super::memory::SharedMemory;
-use super::{Seek, Segment};
+use super::{Seek, Segment, ring_offer};
 
 /// Longest packet, bytes. libpulse's longest are lists of properties.
 pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 20;
@@ -64,12 +64,23 @@ pub(crate) struct FrameReader<S> {
     /// The first packet has come.
     has_begun: bool,
     memory: SharedMemory<S>,
+    rings: Rings,
+}
+
+/// Whether the program has rings in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Rings {
+    #[default]
+    None,
+    Offered,
+    Accepted,
 }
 
 impl<S> Default for FrameReader<S> {
     fn default() -> Self {
         let (head, body, packet, has_begun) = Default::default();
-        Self { head, body, packet, has_begun, memory: SharedMemory::default() }
+        let (memory, rings) = Default::default();
+        Self { head, body, packet, has_begun, memory, rings }
     }
 }
 
@@ -77,6 +88,21 @@ impl<S: Segment> FrameReader<S> {
     /// Its program has been answered that it may share memory.
     pub fn share_memory(&mut self) {
         self.memory.agree();
+    }
+
+    /// Returns whether its program knows that memory may be shared.
+    pub fn shares_memory(&self) -> bool {
+        self.memory.is_agreed()
+    }
+
+    /// Its program has been offered rings.
+    pub fn offer_rings(&mut self) {
+        self.rings = Rings::Offered;
+    }
+
+    /// Returns whether its program has accepted the rings.
+    pub fn has_accepted_rings(&self) -> bool {
+        self.rings == Rings::Accepted
     }
 
     /// A segment of memory has come with the bytes that are pushed next.
@@ -108,7 +134,7 @@ impl<S: Segment> FrameReader<S> {
     }
 
     /// Returns the frames that release what has been read of the program's memory.
-    pub fn take_releases(&mut self) -> impl Iterator<Item = u8> {
+    pub fn take_releases(&mut self) -> impl Iterator<Item = [u8; DESCRIPTOR_BYTES]> {
         self.memory.take_releases()
     }
 
@@ -208,7 +234,9 @@ impl<S: Segment> FrameReader<S> {
         match content {
             Content::Packet => {
                 self.has_begun = true;
-                if !self.memory.register(bytes)? {
+                if self.rings == Rings::Offered && ring_offer::accepts(bytes) {
+                    self.rings = Rings::Accepted;
+                } else if !self.memory.register(bytes)? {
                     emit(Frame::Packet(bytes));
                 }
             }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::FrameError;
-use super::descriptor::{Block, release};
+use super::descriptor::{Block, DESCRIPTOR_BYTES, release};
 use super::tagstruct;
 
 /// Most segments of one connection. libpulse has one.
@@ -132,8 +132,8 @@ impl<S: Segment> SharedMemory<S> {
     }
 
     /// Returns the frames that release the blocks that wait for it.
-    pub fn take_releases(&mut self) -> impl Iterator<Item = u8> {
-        std::mem::take(&mut self.to_release).into_iter().flat_map(release)
+    pub fn take_releases(&mut self) -> impl Iterator<Item = [u8; DESCRIPTOR_BYTES]> {
+        std::mem::take(&mut self.to_release).into_iter().map(release)
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn releases(memory: &mut SharedMemory<Vec<u8>>) -> Vec<u8> {
-        memory.take_releases().collect()
+        memory.take_releases().flatten().collect()
     }
 
     #[test]

@@ -11,11 +11,13 @@
 //! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
 //! | [`RingHeader`] and samples | a stream's program (or the server, of a record stream) | server (or that program) |
 //! | [`WishPage`] | a stream's program | server |
+//! | [`MessageRings`] | a program of PulseAudio, its front end | the same |
 //! | [`StreamPage`] | server | a stream's program, which also sleeps there |
 //!
 //! A segment with several writers is open for them to map until a plan names it. From then on it is
 //! sealed: those that have it mapped can write it, no other process can, and none can discard its
-//! pages.
+//! pages. [`MessageRings`] stay open, since a seal waits for writers: their front end, which runs
+//! no cycle, waits for a page that is being discarded.
 //!
 //! Every layout is the same for 32- and 64-bit programs, consists of atomics only, and is valid for
 //! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a
@@ -37,6 +39,7 @@ mod assignments;
 mod engine;
 mod handover;
 mod header;
+mod message_rings;
 mod own;
 mod recording;
 mod registry;
@@ -53,6 +56,7 @@ pub use assignments::{
 pub use engine::{CycleInfo, EngineSegment, Priorities, ServerFlags};
 pub use handover::Handover;
 pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
+pub use message_rings::{MessageEnd, MessagePeer, MessageRings, NoCount, Taken};
 pub use own::{OwnPage, Timestamps};
 pub use recording::{RECORD_WORDS, RECORDS, RecordCursor, RecordRing, Recording};
 pub use registry::{

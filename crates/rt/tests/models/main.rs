@@ -11,6 +11,7 @@ mod awaiting;
 mod calling;
 mod futex;
 mod handover;
+mod messages;
 mod numbered;
 mod recording;
 mod signalling;

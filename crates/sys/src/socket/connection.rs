@@ -22,7 +22,7 @@ use crate::poll::wait_for;
 /// How many descriptors one message can carry.
 pub const MAX_DESCRIPTORS: usize = 16;
 
-const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
+pub(super) const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
 /// Room for as many descriptors as one message can carry (`SCM_MAX_FD`): the kernel closes those
 /// that find no room, on the receiving thread, which then pays for what the sender chose.
 pub(super) const RECEIVED_CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(253));

@@ -1,20 +1,21 @@
 //! Sockets of streams of bytes.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
-    SocketFlags, SocketType, connect, listen, recvmsg, socket_with, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, listen,
+    recvmsg, sendmsg, socket_with, sockopt,
 };
 
-use super::connection::RECEIVED_CONTROL_BYTES;
+use super::connection::{CONTROL_BYTES, RECEIVED_CONTROL_BYTES};
 use super::process_of;
 use crate::process::PidFd;
 
@@ -122,9 +123,29 @@ pub fn receive_bytes(
     Ok(message.bytes)
 }
 
+/// Sends bytes with descriptors, which are duplicated, to a socket of this machine; returns how
+/// many bytes had room. Does not wait.
+///
+/// # Errors
+/// Those of `sendmsg`: `WouldBlock` if none had. `InvalidInput` above
+/// [`MAX_DESCRIPTORS`](super::MAX_DESCRIPTORS).
+pub fn send_bytes(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    Ok(retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, flags))?)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::{IoSlice, Write};
+    use std::io::Write;
     use std::net::TcpListener;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
@@ -202,15 +223,10 @@ mod tests {
 
     #[test]
     fn descriptors_come_with_the_bytes_that_they_were_sent_with() {
-        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
         let (mut one, other) = UnixStream::pair().unwrap();
         one.write_all(b"before").unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
-        let rights = [null.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(&rights)));
-        sendmsg(&one, &[IoSlice::new(b"with")], &mut control, SendFlags::empty()).unwrap();
+        assert_eq!(send_bytes(&one, b"with", &[null.as_fd()]).unwrap(), 4);
         one.write_all(b"after").unwrap();
         let (mut buffer, mut descriptors) = ([0; 64], Vec::new());
         let count = receive_bytes(&other, &mut buffer, &mut descriptors).unwrap();
@@ -221,6 +237,8 @@ mod tests {
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
         drop(one);
         assert_eq!(receive_bytes(&other, &mut buffer, &mut descriptors).unwrap(), 0);
+        let gone = send_bytes(&other, b"x", &[null.as_fd()]).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

@@ -235,6 +235,12 @@ pub(super) const LIMITS: &[Defence] = &[
         "pulse",
         "memory::what_is_no_memory_ends_its_connection_alone",
     ),
+    process(
+        "link_ready.ringing_is_not_heard",
+        Replace("Interest::Written", "Interest::Closed"),
+        "pulse",
+        "rings::a_program_that_rings_is_heard_though_nothing_else_happens",
+    ),
     unit(
         "go_back.without_limit",
         Replace("now_ns + REWRITING_AHEAD_NS < self.rewritten_until_ns", "false"),
