@@ -8,6 +8,7 @@ mod program;
 mod record_stream;
 mod registry;
 mod ring;
+mod sealing;
 mod segment;
 mod shared;
 mod slab;

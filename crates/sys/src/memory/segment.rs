@@ -11,6 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::SegmentError;
+use super::sealing::seal_in_time;
 
 /// Operations that are excluded for every process (`F_ADD_SEALS` in fcntl(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,18 +197,19 @@ impl Segment {
     /// (`EPERM`), by `MADV_REMOVE` on an old mapping as by `fallocate` on any descriptor.
     ///
     /// # Errors
-    /// [`SegmentError::Seal`] if a receiver has sealed the seals before, without this one.
+    /// [`SegmentError::Seal`] if a receiver has sealed the seals before, without this one, or
+    /// writes to it for [longer](seal_in_time) than is waited for.
     pub(super) fn close_to_writers(memfd: impl AsFd) -> Result<(), SegmentError> {
         // MUTATION: close_to_writers.writes_not_sealed
         let seals = Seals::FUTURE_WRITE | Seals::SEAL;
-        match fcntl_add_seals(&memfd, SealFlags::from_bits_retain(seals.0)) {
+        match seal_in_time(memfd.as_fd(), SealFlags::from_bits_retain(seals.0)) {
             Ok(()) => Ok(()),
             Err(_)
                 if fcntl_get_seals(&memfd).is_ok_and(|has| Seals(has.bits()).contains(seals)) =>
             {
                 Ok(())
             }
-            Err(errno) => Err(SegmentError::Seal { seals, source: errno.into() }),
+            Err(source) => Err(SegmentError::Seal { seals, source }),
         }
     }
 

@@ -86,6 +86,12 @@ pub(super) const MEMORY: &[Defence] = &[
         "resources::a_server_without_memory_for_a_client_s_samples_refuses_to_play_them",
     ),
     unit(
+        "seal_in_time.without_end",
+        Replace("recv_timeout(PATIENCE)", "recv()"),
+        SYS,
+        "memory::sealing::tests::a_seal_waits_a_moment_for_a_writer_that_does_not_end",
+    ),
+    unit(
         "close_to_writers.writes_not_sealed",
         Replace("Seals::FUTURE_WRITE | Seals::SEAL", "Seals::SEAL"),
         SYS,

@@ -1,0 +1,148 @@
+//! Seals of memory that others have already, in bounded time.
+//!
+//! To add a seal, the kernel takes the inode's lock, which a write to the memfd holds while it
+//! reads what it writes: from a page of a file system of the writer's own, for as long as he likes.
+//! Nothing ends that wait, so another thread waits.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::Builder;
+use std::time::Duration;
+
+use rustix::fs::{SealFlags, fcntl_add_seals};
+
+/// How long a seal may take. It takes some microseconds, if nobody writes at the moment and the
+/// thread has a CPU.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How long its thread may take to begin, on a machine with much to do.
+const BEGINNING: Duration = Duration::from_secs(2);
+/// Threads that may be kept by seals that do not end. Nothing is sealed then until one ends.
+const MOST_THREADS: usize = 16;
+const STACK_BYTES: usize = 64 << 10;
+
+/// The threads of this process.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Adds seals. A writer has it wait for a quarter of a second at most.
+///
+/// # Errors
+/// Those of `F_ADD_SEALS`; `TimedOut` if a process that writes to the memfd keeps it from being
+/// sealed, and `WouldBlock` if sixteen of them do.
+pub(super) fn seal_in_time(memfd: BorrowedFd<'_>, seals: SealFlags) -> io::Result<()> {
+    seal_on(&THREADS, memfd, seals)
+}
+
+/// Likewise, with a count of the threads that seal.
+fn seal_on(
+    threads: &'static AtomicUsize,
+    memfd: BorrowedFd<'_>,
+    seals: SealFlags,
+) -> io::Result<()> {
+    let memfd = memfd.try_clone_to_owned()?;
+    // Relaxed, here and below: a count, which says nothing about other memory.
+    if threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+        threads.fetch_sub(1, Ordering::Relaxed);
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    let (sender, sealed) = channel();
+    let thread = Builder::new().name("consort-sealing".into()).stack_size(STACK_BYTES);
+    let seal = move || {
+        let _ = sender.send(Ok(()));
+        let result = fcntl_add_seals(&memfd, seals);
+        threads.fetch_sub(1, Ordering::Relaxed);
+        // Nobody may wait for it any more.
+        let _ = sender.send(result);
+    };
+    if let Err(error) = thread.spawn(seal) {
+        threads.fetch_sub(1, Ordering::Relaxed);
+        return Err(error);
+    }
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    sealed.recv_timeout(BEGINNING).map_err(late)??;
+    // MUTATION: seal_in_time.without_end
+    let result = sealed.recv_timeout(PATIENCE);
+    Ok(result.map_err(|_| io::ErrorKind::TimedOut)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+    use not_run::not_run;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    const PAGE_BYTES: usize = 4096;
+
+    fn memfd() -> OwnedFd {
+        let memfd = memfd_create("sealed", MemfdFlags::ALLOW_SEALING).expect("memory");
+        ftruncate(&memfd, PAGE_BYTES as u64).expect("memory");
+        memfd
+    }
+
+    /// Memory whose first access waits until the descriptor is closed (userfaultfd(2)); `None`
+    /// without the right to make some.
+    fn withheld() -> Option<(OwnedFd, usize)> {
+        const UFFDIO_API: libc::Ioctl = 0xC018_AA3F_u32 as libc::Ioctl;
+        const UFFDIO_REGISTER: libc::Ioctl = 0xC020_AA00_u32 as libc::Ioctl;
+        // SAFETY: the call takes flags only.
+        let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC) };
+        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+        // SAFETY: the kernel has just made it for this function alone.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: a new mapping of one page at an address that the kernel chooses.
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), PAGE_BYTES, libc::PROT_READ, flags, -1, 0)
+        };
+        assert_ne!(page, libc::MAP_FAILED);
+        let mut api = [0xAA_u64, 0, 0];
+        let mut register = [page as u64, PAGE_BYTES as u64, 1, 0];
+        // SAFETY: both structures have the sizes that their requests name (24 and 32 bytes).
+        let is_withheld = unsafe {
+            libc::ioctl(fd.as_raw_fd(), UFFDIO_API, api.as_mut_ptr()) == 0
+                && libc::ioctl(fd.as_raw_fd(), UFFDIO_REGISTER, register.as_mut_ptr()) == 0
+        };
+        is_withheld.then_some((fd, page as usize))
+    }
+
+    #[test]
+    fn a_seal_waits_a_moment_for_a_writer_that_does_not_end() {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        let Some((withheld, page)) = withheld() else { return not_run("no userfaultfd here") };
+        let (written, other) = (memfd(), memfd());
+        let writer = written.try_clone().expect("a descriptor");
+        let writes = std::thread::spawn(move || {
+            // SAFETY: the page is mapped for as long as this process runs.
+            unsafe { libc::pwrite(writer.as_raw_fd(), page as *const libc::c_void, 1, 0) }
+        });
+        // Also if a seal waits for it.
+        let (end, ended) = channel::<()>();
+        let withholds = std::thread::spawn(move || {
+            let _ = ended.recv_timeout(100 * PATIENCE);
+            drop(withheld);
+        });
+        let seal = || seal_on(&THREADS, written.as_fd(), SealFlags::FUTURE_WRITE);
+        let refused = (0..1000).find_map(|_| {
+            // It may not write yet.
+            std::thread::sleep(PATIENCE / 100);
+            seal().err()
+        });
+        assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::TimedOut));
+        for _ in 1..MOST_THREADS {
+            assert_eq!(seal().expect_err("it waits").kind(), ErrorKind::TimedOut);
+        }
+        assert_eq!(seal().expect_err("too many wait").kind(), ErrorKind::WouldBlock);
+        drop(end);
+        withholds.join().expect("it ends");
+        assert_eq!(writes.join().expect("it ends"), 1);
+        while THREADS.load(Ordering::Relaxed) > 0 {
+            std::thread::sleep(PATIENCE);
+        }
+        seal_on(&THREADS, other.as_fd(), SealFlags::FUTURE_WRITE).expect("nobody writes to it");
+    }
+}
