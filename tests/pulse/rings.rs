@@ -1,5 +1,6 @@
 //! Rings of messages in shared memory, and programs that mean harm with them.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -10,22 +11,18 @@ use std::thread;
 use std::time::Duration;
 
 use harness::eventually;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::{pread, pwrite, write};
+use rt::shm::{MessagePeer, MessageRings};
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl};
+use rustix::io::write;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::Signal;
+use sys::memory::{Access, Segment, SegmentRequirements, Shared};
 
 use crate::bad_input::{beside_a_player, connect, frame, packet, read_to_end};
 use crate::{RATE_HZ, Scene, compare, path, ramps};
 
 /// Bytes of a descriptor.
 const DESCRIPTOR: usize = 20;
-/// The program's count of the bytes that it has sent, and the first of them, from the beginning of
-/// the memory.
-const COUNT_AT: u64 = 64;
-const BYTES_AT: u64 = 128;
-/// Not 0: a program need not ring.
-const RUNG_AT: u64 = 76;
 
 #[test]
 fn a_program_that_plays_on_sends_by_rings_and_is_heard_the_same() {
@@ -60,12 +57,20 @@ fn has_been_rung(scene: &Scene) -> bool {
     infos.any(|is_rung| is_rung)
 }
 
-/// A program that was offered rings.
+/// A program that was offered rings, and has mapped them.
 struct Offered {
     socket: UnixStream,
-    memory: OwnedFd,
-    eventfd: OwnedFd,
+    segment: Segment,
+    rings: Shared<MessageRings>,
+    end: MessagePeer,
+    eventfds: [OwnedFd; 2],
+    /// Bytes that are no whole frame, and what frames before them contain.
+    came: Vec<u8>,
+    frames: VecDeque<Vec<u8>>,
 }
+
+/// Requests whose frames are a whole number of words.
+const REQUESTS: usize = 4;
 
 impl Offered {
     /// Plays silence until it is offered rings.
@@ -93,20 +98,62 @@ impl Offered {
             }
             receive(&socket, &mut came, &mut descriptors);
         }
-        let [memory, eventfd, _other] = descriptors.try_into().expect("three");
-        Self { socket, memory, eventfd }
+        let [memory, eventfd, other] = descriptors.try_into().expect("three");
+        let wanted = SegmentRequirements::exactly(size_of::<MessageRings>() as u64);
+        let segment = Segment::receive(memory, &wanted).expect("memory");
+        let rings = Shared::open(&segment, Access::Writable).expect("rings");
+        let (end, eventfds) = (MessagePeer::default(), [eventfd, other]);
+        let frames = VecDeque::new();
+        Self { socket, segment, rings, end, eventfds, came, frames }
     }
 
-    /// Puts bytes into the ring, and states any number of them.
-    fn put(&self, bytes: &[u8], stated: u32) {
-        pwrite(&self.memory, bytes, BYTES_AT).expect("written");
-        pwrite(&self.memory, &stated.to_ne_bytes(), COUNT_AT).expect("written");
+    /// Sends requests by the ring; returns whether the eventfd is to be written.
+    fn request(&mut self) -> bool {
+        let requests = packet(13, b"").repeat(REQUESTS);
+        let words = requests.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
+        let words: Vec<u32> = words.collect();
+        let (sent, is_to_ring) = self.end.send(&self.rings, &words);
+        assert_eq!(sent, words.len());
+        is_to_ring
+    }
+
+    fn ring(&self) {
+        write(&self.eventfds[0], &1_u64.to_ne_bytes()).expect("room");
     }
 
     fn accept(&mut self) {
-        let accepted = frame(10, u32::MAX, b"L\0\0\0\x65L\0\0\0\x01");
-        self.socket.write_all(&accepted).expect("sent");
+        self.socket.write_all(&accepted()).expect("sent");
     }
+
+    /// Accepts, and has the front end read from the ring alone.
+    fn begin(&mut self) {
+        self.accept();
+        if self.request() {
+            self.ring();
+        }
+        self.expect_answers(REQUESTS);
+    }
+
+    /// Returns what the next frame contains.
+    fn next_frame(&mut self) -> Vec<u8> {
+        loop {
+            if let Some(frame) = self.frames.pop_front() {
+                return frame;
+            }
+            receive(&self.socket, &mut self.came, &mut Vec::new());
+            self.frames.extend(take_frames(&mut self.came));
+        }
+    }
+
+    /// Waits for this many answers to requests.
+    fn expect_answers(&mut self, count: usize) {
+        let answer = b"L\0\0\0\x02L\0\0\0\x07";
+        (0..count).for_each(|_| while !self.next_frame().starts_with(answer) {});
+    }
+}
+
+fn accepted() -> Vec<u8> {
+    frame(10, u32::MAX, b"L\0\0\0\x65L\0\0\0\x01")
 }
 
 fn samples(bytes: u32) -> Vec<u8> {
@@ -143,52 +190,72 @@ fn receive(socket: &UnixStream, bytes: &mut Vec<u8>, descriptors: &mut Vec<Owned
     }
 }
 
-/// Waits for the answer to the only request.
-fn expect_answer(program: &Offered) {
-    let (mut came, mut descriptors) = (Vec::new(), Vec::new());
-    loop {
-        let is_answer = |frame: &Vec<u8>| frame.starts_with(b"L\0\0\0\x02L\0\0\0\x07");
-        if take_frames(&mut came).iter().any(is_answer) {
-            return;
-        }
-        receive(&program.socket, &mut came, &mut descriptors);
-    }
+#[test]
+fn what_a_program_sends_by_its_socket_comes_before_what_it_sends_by_its_ring() {
+    /// More than is read at once.
+    const BY_SOCKET: usize = 100;
+    let scene = Scene::new();
+    let mut program = Offered::new(&scene);
+    // The end of a request is in the ring before its beginning is sent.
+    let request = packet(13, b"");
+    let (by_socket, by_ring) = request.split_at(request.len() - 4);
+    let word = u32::from_ne_bytes(by_ring.try_into().expect("a word"));
+    assert_eq!(program.end.send(&program.rings, &[word]).0, 1);
+    let sent = [&accepted()[..], &request.repeat(BY_SOCKET), by_socket].concat();
+    program.socket.write_all(&sent).expect("sent");
+    program.expect_answers(BY_SOCKET + 1);
 }
 
 #[test]
-fn what_a_program_sends_by_its_socket_comes_before_what_it_sends_by_its_ring() {
+fn the_memory_of_rings_keeps_its_pages_once_it_is_read() {
     let scene = Scene::new();
     let mut program = Offered::new(&scene);
-    // Half of a request, and the rest of it.
-    let statistics = packet(13, b"");
-    let (by_socket, by_ring) = statistics.split_at(11);
-    program.put(by_ring, by_ring.len() as u32);
-    program.accept();
-    program.socket.write_all(by_socket).expect("sent");
-    expect_answer(&program);
+    let discard = |program: &Offered| {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(program.segment.fd(), flags, 0, 4096)
+    };
+    discard(&program).expect("it is not read yet");
+    program.begin();
+    assert_eq!(discard(&program), Err(rustix::io::Errno::PERM));
 }
 
 #[test]
 fn a_program_that_rings_is_heard_though_nothing_else_happens() {
     let scene = Scene::new();
     let mut program = Offered::new(&scene);
-    program.accept();
-    let listens = || {
-        let mut rung = [0; 4];
-        pread(&program.memory, &mut rung, RUNG_AT).expect("read");
-        rung == [0; 4]
-    };
-    eventually("it listens", || listens().then_some(()));
+    program.begin();
     // The stream has ended long since, and the front end sleeps.
     thread::sleep(Duration::from_secs(1));
-    let statistics = packet(13, b"");
-    program.put(&statistics, statistics.len() as u32);
-    assert!(listens(), "the program has to ring");
-    pwrite(&program.memory, &1_u32.to_ne_bytes(), RUNG_AT).expect("written");
-    write(&program.eventfd, &1_u64.to_ne_bytes()).expect("room");
+    assert!(program.request(), "the program has to ring");
+    program.ring();
     // The device goes to sleep some seconds later, which wakes the front end as well.
     program.socket.set_read_timeout(Some(Duration::from_secs(3))).expect("an option");
-    expect_answer(&program);
+    program.expect_answers(REQUESTS);
+}
+
+#[test]
+fn a_program_that_waits_for_room_in_its_ring_is_woken() {
+    let scene = Scene::new();
+    let mut program = Offered::new(&scene);
+    program.begin();
+    // A frame of samples that is longer than the ring, for a stream that there is not.
+    let mut samples = frame(40_000, 9, &[0; 40_000]);
+    samples.extend(packet(13, b"").repeat(REQUESTS));
+    let words = samples.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
+    let (words, mut sent) = (words.collect::<Vec<u32>>(), 0);
+    loop {
+        let (count, is_to_ring) = program.end.send(&program.rings, &words[sent..]);
+        sent += count;
+        if is_to_ring {
+            program.ring();
+        }
+        if sent == words.len() {
+            break;
+        }
+        // As libpulse does: until there is room, and its socket says so.
+        while !program.next_frame().is_empty() {}
+    }
+    program.expect_answers(REQUESTS);
 }
 
 #[test]
@@ -196,8 +263,9 @@ fn a_count_of_more_than_the_ring_holds_ends_its_connection_alone() {
     beside_a_player(|scene| {
         for lie in [16_321, u32::MAX] {
             let mut program = Offered::new(scene);
-            program.put(b"", lie);
-            program.accept();
+            program.begin();
+            program.end.lie(&program.rings, lie);
+            program.ring();
             read_to_end(program.socket);
         }
     });
@@ -207,15 +275,17 @@ fn a_count_of_more_than_the_ring_holds_ends_its_connection_alone() {
 fn a_program_that_rings_without_end_holds_up_no_other_program() {
     beside_a_player(|scene| {
         let mut program = Offered::new(scene);
-        program.accept();
-        // Who reads it when it is empty, or writes it when it is full, waits from now on.
-        let flags = fcntl_getfl(&program.eventfd).expect("an eventfd");
-        fcntl_setfl(&program.eventfd, flags & !OFlags::NONBLOCK).expect("an eventfd");
+        program.begin();
+        // Who reads one when it is empty, or writes one when it is full, waits from now on.
+        for eventfd in &program.eventfds {
+            let flags = fcntl_getfl(eventfd).expect("an eventfd");
+            fcntl_setfl(eventfd, flags & !OFlags::NONBLOCK).expect("an eventfd");
+        }
         let is_over = AtomicBool::new(false);
         thread::scope(|threads| {
             threads.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    write(&program.eventfd, &1_u64.to_ne_bytes()).expect("room");
+                    program.ring();
                 }
             });
             for _ in 0..20 {
@@ -223,21 +293,26 @@ fn a_program_that_rings_without_end_holds_up_no_other_program() {
             }
             is_over.store(true, Ordering::Relaxed);
         });
-        // Fill it up.
-        rustix::io::read(&program.eventfd, &mut [0; 8]).expect("it was written");
-        write(&program.eventfd, &(u64::MAX - 1).to_ne_bytes()).expect("room");
-        assert!(scene.pactl(&["info"]).contains("consort"));
-        rustix::io::read(&program.eventfd, &mut [0; 8]).expect("it was written");
+        rustix::io::read(&program.eventfds[0], &mut [0; 8]).expect("it was written");
+        for full in &program.eventfds {
+            write(full, &(u64::MAX - 1).to_ne_bytes()).expect("room");
+        }
+        // It gets answers.
+        program.request();
+        program.expect_answers(REQUESTS);
+        rustix::io::read(&program.eventfds[0], &mut [0; 8]).expect("it was written");
         assert!(scene.pactl(&["info"]).contains("consort"));
     });
 }
 
 #[test]
-fn a_program_that_hangs_up_with_rings_is_forgotten() {
+fn a_program_that_hangs_up_is_heard_to_its_end_and_forgotten() {
     let scene = Scene::new();
     let mut program = Offered::new(&scene);
-    program.accept();
+    program.begin();
+    program.request();
     program.socket.shutdown(std::net::Shutdown::Write).expect("connected");
+    program.expect_answers(REQUESTS);
     program.socket.read_to_end(&mut Vec::new()).expect("it is disconnected");
     eventually("it is forgotten", || {
         scene.pactl(&["list", "short", "sink-inputs"]).is_empty().then_some(())

@@ -19,11 +19,13 @@ mod network;
 mod record_ring;
 mod retry;
 mod ring;
+mod rings;
 mod server;
 mod socket;
 mod spare_memory;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use accounts::Accounts;
 use anyhow::Context;
@@ -38,7 +40,8 @@ use round_robin::RoundRobin;
 pub(crate) use server::ServerDevices;
 use sys::clock::now_ns;
 use sys::disposal::Disposal;
-use sys::poll::{Event, Interest, Poller};
+use sys::memory::Sealers;
+use sys::poll::{Event, Interest, Poller, Waker};
 use sys::signals::TerminationSignals;
 
 use crate::front_end::{Admission, Effect, FrontEnd};
@@ -52,8 +55,9 @@ const DEVICES: u64 = 4;
 const LINK_NEWS: u64 = 5;
 const MODULES: u64 = 6;
 const MIXERS: u64 = 7;
+const RINGS: u64 = 8;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 8;
+const FIRST_LINK: u64 = 9;
 
 /// Where programs come in, and which of them may.
 #[derive(Debug)]
@@ -99,6 +103,10 @@ pub(crate) struct Service {
     disposal: Disposal,
     spare_memory: SpareMemory,
     without_server: WithoutServer,
+    /// What close the memory of rings to writers.
+    sealers: Sealers,
+    /// Woken when one has.
+    sealed: Arc<Waker>,
 }
 
 impl Service {
@@ -133,6 +141,8 @@ impl Service {
         let front_end = front_end.admitting(admission).remembering(memory, rules);
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
         let disposal = Disposal::start()?;
+        let sealed = Arc::new(Waker::new()?);
+        poller.add(&*sealed, RINGS, Interest::Readable)?;
         let mut service = Self {
             poller,
             signals,
@@ -149,6 +159,8 @@ impl Service {
             disposal,
             spare_memory: SpareMemory::default(),
             without_server,
+            sealers: Sealers::default(),
+            sealed,
         };
         service.watch_server()?;
         service.front_end.load_ruled_modules(now_ns());
@@ -193,6 +205,7 @@ impl Service {
                     DEVICES => self.devices_ready(),
                     LINK_NEWS => self.links_ready(),
                     MIXERS => self.mixers_ready(),
+                    RINGS => self.rings_ready(),
                     LISTENER | NETWORK | MODULES => self.accept(event.token),
                     token => self.link_ready(token, event),
                 }
@@ -281,16 +294,15 @@ impl Service {
             if front_end.shares_memory(number) {
                 link.share_memory();
             }
-            // MUTATION: link_ready.ringing_is_not_heard
-            let watch = |eventfd| self.poller.add(eventfd, token, Interest::Written);
-            if link.new_eventfd().is_some_and(|eventfd| watch(eventfd).is_err()) {
-                state = State::Ended;
+            if state == State::Open {
+                state = link.close_rings(&self.sealed);
             }
         }
         if state == State::Ended {
             self.end_link(number);
         }
         self.write(number);
+        self.offer_rings(number);
         self.carry_out();
         if let Some(slice) = slice {
             self.round_robin.end(account, slice, now_ns());
@@ -325,22 +337,11 @@ impl Service {
             touched.dedup();
             for number in touched.drain(..) {
                 self.write(number);
-                self.offer_rings(number);
             }
         }
         let waiting: Vec<u32> =
             self.links.iter().filter(|(_, link)| link.waits()).map(|(number, _)| *number).collect();
         waiting.into_iter().for_each(|number| self.write(number));
-    }
-
-    /// Offers rings to a program that is worth it.
-    fn offer_rings(&mut self, number: u32) {
-        if let Some(link) = self.links.get_mut(&number) {
-            link.offer_rings();
-            if !link.has_sent_all() {
-                self.write(number);
-            }
-        }
     }
 
     /// Reads again from the programs that have had the time to answer.

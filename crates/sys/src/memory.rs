@@ -20,6 +20,7 @@ pub use program::{populate_device_libraries, populate_program, release_spare_mem
 pub use record_stream::RecordStream;
 pub use registry::SharedRegistry;
 pub use ring::{OwnRing, PeerRing, RingNotLocked};
+pub use sealing::{Sealer, Sealers};
 pub use segment::{Seals, Segment, SegmentIdentity, SegmentRequirements};
 pub use shared::Shared;
 pub use slab::{OwnSlab, PeerSlab, SlabPages};

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use sys::disposal::{DisposalQueue, Foreign};
-use sys::memory::{examine_unmapped, read_unmapped};
+use sys::memory::{Sealers, examine_unmapped, read_unmapped};
 use sys::poll::{Event, Interest, Waker};
 use sys::socket::receive_bytes;
 
@@ -64,10 +65,14 @@ pub(super) struct Link {
 enum Rings {
     /// By its socket.
     None,
-    /// The same, and it is asked for samples again and again: it is worth rings.
+    /// The same, and it is asked for samples while it plays.
+    Asked,
+    /// The same, and it has answered: it runs, and is worth rings.
     Wanted,
     /// By its socket. It was offered rings, or cannot have them.
     Offered(Option<MessageRing>),
+    /// By its ring, which cannot be read yet, behind what is left in its socket.
+    Closing(MessageRing),
     /// By its ring, behind what is left in its socket.
     Begun(MessageRing),
     /// By its ring.
@@ -119,7 +124,7 @@ impl Link {
         self.rests |= begins;
         self.has_rested = true;
         if matches!(self.rings, Rings::None) && self.frames.shares_memory() {
-            self.rings = Rings::Wanted;
+            self.rings = Rings::Asked;
         }
         if self.rests
             && let Some(ring) = self.ring()
@@ -131,12 +136,12 @@ impl Link {
 
     /// Offers rings to a program that is worth it, once, when all was sent. It goes on without them
     /// if that fails.
-    pub fn offer_rings(&mut self) {
+    pub fn offer_rings(&mut self, sealers: &Sealers) {
         if !self.outbox.is_empty() || !matches!(self.rings, Rings::Wanted) {
             return;
         }
         let Some(Socket::Unix(socket)) = self.socket.get() else { return };
-        let offer = MessageRing::offer(socket, &self.queue);
+        let offer = MessageRing::offer(socket, &self.queue, sealers);
         self.is_broken |= offer.is_err();
         let (ring, frame) = offer.ok().flatten().unzip();
         if let Some(frame) = frame {
@@ -144,6 +149,35 @@ impl Link {
             self.frames.offer_rings();
         }
         self.rings = Rings::Offered(ring);
+    }
+
+    /// Has the memory of the rings closed to writers, if its program has just accepted them.
+    /// `waker` is woken when [that is known](Self::begin_rings).
+    pub fn close_rings(&mut self, waker: &Arc<Waker>) -> State {
+        if !self.frames.has_accepted_rings() || !matches!(self.rings, Rings::Offered(_)) {
+            return State::Open;
+        }
+        match std::mem::replace(&mut self.rings, Rings::None) {
+            Rings::Offered(Some(mut ring)) => {
+                let closes = ring.close(waker);
+                self.rings = Rings::Closing(ring);
+                if closes { State::Open } else { State::Ended }
+            }
+            _ => State::Ended,
+        }
+    }
+
+    /// Begins to read from the rings, if their memory is closed to writers since.
+    pub fn begin_rings(&mut self) -> State {
+        let is_closed = match &self.rings {
+            Rings::Closing(ring) => ring.is_closed(),
+            _ => None,
+        };
+        self.rings = match std::mem::replace(&mut self.rings, Rings::None) {
+            Rings::Closing(ring) if is_closed == Some(true) => Rings::Begun(ring),
+            other => other,
+        };
+        if is_closed == Some(false) { State::Ended } else { State::Open }
     }
 
     /// Returns what its program writes when it rings, once it has accepted the rings.
@@ -211,8 +245,8 @@ impl Link {
     /// Returns whether it is to be read from at its next turn, whatever the poller says: frames of
     /// it wait, or it has rested, and is read from without another wait.
     pub fn awaits_turn(&self) -> bool {
-        let has_bytes = self.begun().is_some_and(MessageRing::has_bytes);
-        (!self.unhandled.is_empty() || self.has_rested || has_bytes) && self.may_be_read()
+        let has_news = !self.unhandled.is_empty() || self.has_rested || self.has_bytes_in_ring();
+        has_news && self.may_be_read()
     }
 
     fn may_be_read(&self) -> bool {
@@ -232,7 +266,8 @@ impl Link {
     pub fn read(&mut self, goes_on: impl FnMut() -> bool, frame: impl FnMut(Frame<'_>)) -> State {
         self.has_rested = false;
         if self.closes {
-            return State::Open;
+            // It takes nothing any more, so what waits for it is not waited for.
+            return if self.has_hung_up { State::Ended } else { State::Open };
         }
         if !self.unhandled.is_empty() {
             let bytes = std::mem::take(&mut self.unhandled);
@@ -256,7 +291,7 @@ impl Link {
         frame: impl FnMut(Frame<'_>),
     ) -> State {
         // The program puts its first byte into the ring when it has sent its last one by socket.
-        let is_in_ring = matches!(&self.rings, Rings::Begun(ring) if ring.has_bytes());
+        let is_in_ring = self.has_bytes_in_ring();
         if matches!(self.rings, Rings::Alone(_)) {
             return self.read_ring(bytes, goes_on, frame);
         }
@@ -274,15 +309,19 @@ impl Link {
         }
         match received {
             Err(error) if error.kind() == ErrorKind::Interrupted => State::Open,
-            Ok(0) | Err(_) if is_in_ring => {
-                self.begin_rings();
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !is_in_ring => State::Open,
+            Ok(0) | Err(_) if self.has_bytes_in_ring() => {
+                self.leave_socket();
                 self.read_ring(bytes, goes_on, frame)
             }
             Ok(0) => State::Ended,
             Ok(count) => self.handle(&bytes[..count], goes_on, frame),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => State::Open,
             Err(_) => State::Ended,
         }
+    }
+
+    fn has_bytes_in_ring(&self) -> bool {
+        self.begun().is_some_and(MessageRing::has_bytes)
     }
 
     /// Reads from the ring, once. From the socket comes nothing any more but its end.
@@ -315,8 +354,8 @@ impl Link {
     ) -> State {
         let Ok(taken) = self.frames.push_while(goes_on, bytes, frame) else { return State::Ended };
         self.unhandled = bytes[taken..].into();
-        if self.frames.has_accepted_rings() && matches!(self.rings, Rings::Offered(_)) {
-            self.begin_rings();
+        if matches!(self.rings, Rings::Asked) {
+            self.rings = Rings::Wanted;
         }
         if self.frames.has_many_to_release() {
             self.release();
@@ -327,10 +366,9 @@ impl Link {
         State::Open
     }
 
-    /// Its program has accepted the rings, or there is nothing left in its socket before them.
-    fn begin_rings(&mut self) {
+    /// Nothing is left in the socket before what is in the ring.
+    fn leave_socket(&mut self) {
         self.rings = match std::mem::replace(&mut self.rings, Rings::None) {
-            Rings::Offered(Some(ring)) => Rings::Begun(ring),
             Rings::Begun(ring) => Rings::Alone(ring),
             other => other,
         };

@@ -2,15 +2,19 @@
 //! call, and gets those that it need not be woken for.
 //!
 //! Everything else goes through the socket, by which the program is woken: it could make an eventfd
-//! block that this process writes. Its own, by which this process is woken, is never read.
+//! block that this process writes. The one by which this process is woken is never read. The memory
+//! is not touched before it is closed to writers, which is waited for elsewhere: until then, the
+//! program could discard its pages, and have an access wait for that.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 use rt::shm::{MessageEnd, MessageRings, NoCount, Taken};
 use sys::disposal::{DisposalQueue, Foreign};
-use sys::memory::Shared;
+use sys::memory::{Sealer, Sealers, Shared};
 use sys::poll::Waker;
 use sys::socket::send_bytes;
 
@@ -19,7 +23,13 @@ use crate::wire::{DESCRIPTOR_BYTES, ring_offer};
 /// This end of the rings.
 #[derive(Debug)]
 pub(super) struct MessageRing {
-    rings: Shared<MessageRings>,
+    rings: Arc<Shared<MessageRings>>,
+    /// Closed behind the mapping, and elsewhere: it can have that wait.
+    memfd: Foreign<OwnedFd>,
+    /// Room for the thread that closes the memory to writers.
+    sealer: Option<Sealer>,
+    /// Whether it has.
+    closed: Option<Receiver<bool>>,
     end: MessageEnd,
     /// The program writes it when it rings. It can have its last close wait.
     eventfd: Foreign<Waker>,
@@ -32,24 +42,66 @@ pub(super) type Offer = (MessageRing, Vec<u8>);
 
 impl MessageRing {
     /// Offers rings to a program whose socket has room for it. `None` if there is no memory,
-    /// descriptor or room; then it goes on without.
+    /// descriptor, thread or room; then it goes on without.
     ///
     /// # Errors
     /// A frame was sent in part: the program cannot be understood any more.
-    pub fn offer(socket: &UnixStream, queue: &DisposalQueue) -> io::Result<Option<Offer>> {
+    pub fn offer(
+        socket: &UnixStream,
+        queue: &DisposalQueue,
+        sealers: &Sealers,
+    ) -> io::Result<Option<Offer>> {
         let made = Shared::<MessageRings>::for_writers("consort-messages").ok();
+        // Pages that are touched later stay as well.
+        let made = made.filter(|(rings, _)| rings.lock_on_fault().is_ok());
         let wakers = Waker::new().and_then(|one| Ok((one, Waker::new()?))).ok();
-        let (Some((rings, memfd)), Some((eventfd, other))) = (made, wakers) else {
+        let (Some((rings, memfd)), Some((eventfd, other)), Some(sealer)) =
+            (made, wakers, sealers.reserve())
+        else {
             return Ok(None);
         };
         rings.describe();
         // The program has them as soon as they are sent.
-        let (eventfd, other) = (queue.foreign(eventfd), queue.foreign(other));
-        let (Some(rung), Some(of_program)) = (eventfd.get(), other.get()) else { return Ok(None) };
-        let is_sent = send(socket, &ring_offer::memory(), &[memfd.as_fd()])?
+        let (memfd, eventfd, other) =
+            (queue.foreign(memfd), queue.foreign(eventfd), queue.foreign(other));
+        let (Some(memory), Some(rung), Some(of_program)) =
+            (memfd.get(), eventfd.get(), other.get())
+        else {
+            return Ok(None);
+        };
+        let is_sent = send(socket, &ring_offer::memory(), &[memory.as_fd()])?
             && send(socket, &ring_offer::eventfds(), &[rung.as_fd(), of_program.as_fd()])?;
-        let this = Self { rings, end: MessageEnd::default(), eventfd, listens: false };
+        let this = Self {
+            rings: Arc::new(rings),
+            memfd,
+            sealer: Some(sealer),
+            closed: None,
+            end: MessageEnd::default(),
+            eventfd,
+            listens: false,
+        };
         Ok(is_sent.then(|| (this, ring_offer::place(MessageRings::BLOCK))))
+    }
+
+    /// The program has accepted the offer, and has the memory: has it closed to writers. `waker` is
+    /// woken when [`is_closed`](Self::is_closed) knows. Returns false if there is no thread for it.
+    pub fn close(&mut self, waker: &Arc<Waker>) -> bool {
+        let (sender, closed) = channel();
+        let waker = Arc::clone(waker);
+        let done = move |is_closed| {
+            // The connection may have ended meanwhile.
+            let _ = sender.send(is_closed);
+            waker.wake();
+        };
+        self.closed = Some(closed);
+        self.sealer.take().zip(self.memfd.get()).is_some_and(|(sealer, memfd)| {
+            sealer.close(Arc::clone(&self.rings), memfd, done).is_ok()
+        })
+    }
+
+    /// Returns whether the memory is closed to writers, once, when that is known.
+    pub fn is_closed(&self) -> Option<bool> {
+        self.closed.as_ref()?.try_recv().ok()
     }
 
     /// Returns what the program writes when it rings.

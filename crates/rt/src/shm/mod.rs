@@ -16,8 +16,7 @@
 //!
 //! A segment with several writers is open for them to map until a plan names it. From then on it is
 //! sealed: those that have it mapped can write it, no other process can, and none can discard its
-//! pages. [`MessageRings`] stay open, since a seal waits for writers: their front end, which runs
-//! no cycle, waits for a page that is being discarded.
+//! pages. [`MessageRings`] are sealed when their program has accepted them, before they are read.
 //!
 //! Every layout is the same for 32- and 64-bit programs, consists of atomics only, and is valid for
 //! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a

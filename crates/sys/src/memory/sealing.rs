@@ -5,13 +5,17 @@
 //! Nothing ends that wait, so another thread waits.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::Builder;
 use std::time::Duration;
 
+use rt::shm::Layout;
 use rustix::fs::{SealFlags, fcntl_add_seals};
+
+use super::Shared;
 
 /// How long a seal may take. It takes some microseconds, if nobody writes at the moment and the
 /// thread has a CPU.
@@ -66,10 +70,58 @@ fn seal_on(
     Ok(result.map_err(|_| io::ErrorKind::TimedOut)??)
 }
 
+/// Room for threads that close memory to writers, for a thread that waits for none of them.
+#[derive(Debug, Default)]
+pub struct Sealers(Arc<AtomicUsize>);
+
+/// Room for one of them.
+#[derive(Debug)]
+pub struct Sealer(Arc<AtomicUsize>);
+
+impl Sealers {
+    /// Returns room for one more thread, if there is any.
+    #[must_use]
+    pub fn reserve(&self) -> Option<Sealer> {
+        let sealer = Sealer(Arc::clone(&self.0));
+        (self.0.fetch_add(1, Ordering::Relaxed) < MOST_THREADS).then_some(sealer)
+    }
+}
+
+impl Sealer {
+    /// [Closes](Shared::close_to_writers) memory to writers. Everything that may wait for what they
+    /// do happens on a thread of its own, which says at last whether it is closed.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor or thread left.
+    pub fn close<T: Layout + Send + Sync + 'static>(
+        self,
+        shared: Arc<Shared<T>>,
+        memfd: impl AsFd,
+        done: impl FnOnce(bool) + Send + 'static,
+    ) -> io::Result<()> {
+        let memfd = memfd.as_fd().try_clone_to_owned()?;
+        let seals = SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+        let thread = Builder::new().name("consort-sealing".into()).stack_size(STACK_BYTES);
+        thread.spawn(move || {
+            // MUTATION: sealer.not_sealed
+            let is_sealed = fcntl_add_seals(&memfd, seals).is_ok();
+            done(is_sealed && shared.populate().is_ok());
+            drop((shared, memfd, self));
+        })?;
+        Ok(())
+    }
+}
+
+impl Drop for Sealer {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
-    use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
     use not_run::not_run;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -144,5 +196,29 @@ mod tests {
             std::thread::sleep(PATIENCE);
         }
         seal_on(&THREADS, other.as_fd(), SealFlags::FUTURE_WRITE).expect("nobody writes to it");
+    }
+
+    #[test]
+    fn memory_is_closed_on_a_thread_that_nobody_waits_for() {
+        let Some((withheld, page)) = withheld() else { return not_run("no userfaultfd here") };
+        let sealers = Sealers::default();
+        let (shared, memfd) = Shared::<rt::shm::WishPage>::for_writers("shared").expect("memory");
+        let (shared, writer) = (Arc::new(shared), memfd.try_clone().expect("a descriptor"));
+        let writes = std::thread::spawn(move || {
+            // SAFETY: the page is mapped for as long as this process runs.
+            unsafe { libc::pwrite(writer.as_raw_fd(), page as *const libc::c_void, 1, 0) }
+        });
+        std::thread::sleep(PATIENCE);
+        let (sender, closed) = channel();
+        let sealer = sealers.reserve().expect("room");
+        let done = move |is_closed| sender.send(is_closed).expect("waited for");
+        sealer.close(shared, &memfd, done).expect("a thread");
+        assert!(closed.recv_timeout(PATIENCE).is_err(), "it waits for the writer");
+        let others: Vec<_> = std::iter::from_fn(|| sealers.reserve()).collect();
+        assert_eq!(others.len(), MOST_THREADS - 1, "one is kept");
+        drop(withheld);
+        assert_eq!(writes.join().expect("it ends"), 1);
+        assert!(closed.recv().expect("it ends"));
+        assert!(rustix::io::pwrite(&memfd, b"x", 0).is_err(), "it is closed");
     }
 }

@@ -115,6 +115,14 @@ impl<T: Layout> Shared<T> {
         self.mapping.lock_on_fault()
     }
 
+    /// Populates all pages, as far as others could discard them.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`].
+    pub(super) fn populate(&self) -> Result<(), SegmentError> {
+        self.mapping.populate(0..self.mapping.len())
+    }
+
     fn map(segment: &Segment, access: Access) -> Result<Self, SegmentError> {
         let size_bytes = segment.size_bytes();
         if size_bytes < size_of::<T>() {

@@ -236,7 +236,13 @@ pub(super) const LIMITS: &[Defence] = &[
         "memory::what_is_no_memory_ends_its_connection_alone",
     ),
     process(
-        "link_ready.ringing_is_not_heard",
+        "sealer.not_sealed",
+        Replace("fcntl_add_seals(&memfd, seals).is_ok()", "!seals.is_empty()"),
+        "pulse",
+        "rings::the_memory_of_rings_keeps_its_pages_once_it_is_read",
+    ),
+    process(
+        "rings_ready.ringing_is_not_heard",
         Replace("Interest::Written", "Interest::Closed"),
         "pulse",
         "rings::a_program_that_rings_is_heard_though_nothing_else_happens",
