@@ -17,6 +17,8 @@ use crate::wire::{ByHand, Wire, assert_says, in_modes, refused, server, with_bys
 const MEMORY_BYTES: u64 = 256 << 20;
 /// The first fifteen letters of `consort-disposal`.
 const CLOSING_THREADS: &str = "consort-disposa";
+/// They come and go.
+const SEALING_THREADS: &str = "consort-sealing";
 
 /// The CPU time of a server's threads so far, ns: of those that close descriptors, and of others.
 fn cpu_times(server: &mut Server) -> [u64; 2] {
@@ -25,10 +27,13 @@ fn cpu_times(server: &mut Server) -> [u64; 2] {
     for thread in std::fs::read_dir(threads).expect("the server runs") {
         let thread = thread.expect("a thread").path();
         let of_thread = |file| std::fs::read_to_string(thread.join(file)).unwrap_or_default();
-        let time = of_thread("schedstat");
-        let time: Option<u64> = time.split(' ').next().and_then(|time| time.parse().ok());
-        times[usize::from(of_thread("comm").trim() != CLOSING_THREADS)] +=
-            time.expect("the kernel accounts for threads");
+        let (name, time) = (of_thread("comm"), of_thread("schedstat"));
+        let (name, time) = (name.trim(), time.split(' ').next().and_then(|time| time.parse().ok()));
+        if !name.is_empty() && name != SEALING_THREADS {
+            let time: Option<u64> = time;
+            times[usize::from(name != CLOSING_THREADS)] +=
+                time.expect("the kernel accounts for threads");
+        }
     }
     times
 }

@@ -141,7 +141,9 @@ impl Link {
             return;
         }
         let Some(Socket::Unix(socket)) = self.socket.get() else { return };
-        let offer = MessageRing::offer(socket, &self.queue, sealers);
+        // Many programs may be worth it at once: then some are offered them later.
+        let Some(sealer) = sealers.reserve() else { return };
+        let offer = MessageRing::offer(socket, &self.queue, sealer);
         self.is_broken |= offer.is_err();
         let (ring, frame) = offer.ok().flatten().unzip();
         if let Some(frame) = frame {

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rt::shm::{MessageEnd, MessageRings, NoCount, Taken};
 use sys::disposal::{DisposalQueue, Foreign};
-use sys::memory::{Sealer, Sealers, Shared};
+use sys::memory::{Sealer, Shared};
 use sys::poll::Waker;
 use sys::socket::send_bytes;
 
@@ -42,22 +42,20 @@ pub(super) type Offer = (MessageRing, Vec<u8>);
 
 impl MessageRing {
     /// Offers rings to a program whose socket has room for it. `None` if there is no memory,
-    /// descriptor, thread or room; then it goes on without.
+    /// descriptor or room; then it goes on without.
     ///
     /// # Errors
     /// A frame was sent in part: the program cannot be understood any more.
     pub fn offer(
         socket: &UnixStream,
         queue: &DisposalQueue,
-        sealers: &Sealers,
+        sealer: Sealer,
     ) -> io::Result<Option<Offer>> {
         let made = Shared::<MessageRings>::for_writers("consort-messages").ok();
         // Pages that are touched later stay as well.
         let made = made.filter(|(rings, _)| rings.lock_on_fault().is_ok());
         let wakers = Waker::new().and_then(|one| Ok((one, Waker::new()?))).ok();
-        let (Some((rings, memfd)), Some((eventfd, other)), Some(sealer)) =
-            (made, wakers, sealers.reserve())
-        else {
+        let (Some((rings, memfd)), Some((eventfd, other))) = (made, wakers) else {
             return Ok(None);
         };
         rings.describe();

@@ -105,7 +105,7 @@ impl Sealer {
         thread.spawn(move || {
             // MUTATION: sealer.not_sealed
             let is_sealed = fcntl_add_seals(&memfd, seals).is_ok();
-            done(is_sealed && shared.populate().is_ok());
+            done(is_sealed && shared.hold_pages().is_ok());
             drop((shared, memfd, self));
         })?;
         Ok(())
@@ -178,7 +178,8 @@ mod tests {
             let _ = ended.recv_timeout(100 * PATIENCE);
             drop(withheld);
         });
-        let seal = || seal_on(&THREADS, written.as_fd(), SealFlags::FUTURE_WRITE);
+        // One that does not keep the writer from beginning.
+        let seal = || seal_on(&THREADS, written.as_fd(), SealFlags::SHRINK);
         let refused = (0..1000).find_map(|_| {
             // It may not write yet.
             std::thread::sleep(PATIENCE / 100);
@@ -208,7 +209,11 @@ mod tests {
             // SAFETY: the page is mapped for as long as this process runs.
             unsafe { libc::pwrite(writer.as_raw_fd(), page as *const libc::c_void, 1, 0) }
         });
-        std::thread::sleep(PATIENCE);
+        static PROBES: AtomicUsize = AtomicUsize::new(0);
+        let begins = || seal_on(&PROBES, memfd.as_fd(), SealFlags::SHRINK).is_ok();
+        while begins() {
+            std::thread::sleep(PATIENCE / 100);
+        }
         let (sender, closed) = channel();
         let sealer = sealers.reserve().expect("room");
         let done = move |is_closed| sender.send(is_closed).expect("waited for");

@@ -68,9 +68,7 @@ impl<T: Layout> Shared<T> {
     /// [`SegmentError::Populate`].
     pub fn close_to_writers(&self, memfd: impl AsFd) -> Result<(), SegmentError> {
         Segment::close_to_writers(memfd)?;
-        self.mapping.populate(0..self.mapping.len())?;
-        self.mapping.pin();
-        Ok(())
+        self.hold_pages()
     }
 
     /// Maps a received segment if its header says that it is a `T` of this version.
@@ -115,12 +113,15 @@ impl<T: Layout> Shared<T> {
         self.mapping.lock_on_fault()
     }
 
-    /// Populates all pages, as far as others could discard them.
+    /// Populates all pages, which others could discard until now, and keeps the kernel from merging
+    /// them.
     ///
     /// # Errors
     /// [`SegmentError::Populate`].
-    pub(super) fn populate(&self) -> Result<(), SegmentError> {
-        self.mapping.populate(0..self.mapping.len())
+    pub(super) fn hold_pages(&self) -> Result<(), SegmentError> {
+        self.mapping.populate(0..self.mapping.len())?;
+        self.mapping.pin();
+        Ok(())
     }
 
     fn map(segment: &Segment, access: Access) -> Result<Self, SegmentError> {
