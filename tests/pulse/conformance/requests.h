@@ -193,7 +193,27 @@ static void step(const char *name) {
     events[0] = 0;
 }
 
+static int inputs_left;
+
+static void on_input_left(pa_context *c, const pa_sink_input_info *info, int end, void *argument) {
+    (void)c, (void)info, (void)argument;
+    inputs_left += end == 0;
+}
+
+/* Waits for the ends of samples that were played and of streams that were closed: of these, too, there are events. */
+static void await_ends(void) {
+    for (int i = 0; i < 200; i++) {
+        inputs_left = 0;
+        finish(pa_context_get_sink_input_info_list(context, on_input_left, NULL));
+        if (inputs_left == 0)
+            break;
+        wait_ms(50);
+    }
+    settle();
+}
+
 static void events_of_steps(uint32_t module) {
+    await_ends();
     at("events");
     pa_context_set_subscribe_callback(context, on_subscribed, NULL);
     OUTCOME("subscribe", pa_context_subscribe(context, PA_SUBSCRIPTION_MASK_ALL, on_success, NULL));
