@@ -52,8 +52,6 @@ pub(super) struct Link {
     has_rested: bool,
     interest: Interest,
     rings: Rings,
-    /// Its program's ringing is waited for.
-    is_watched: bool,
     /// Its program sends nothing more.
     has_hung_up: bool,
     /// Its program has written what it may not.
@@ -111,7 +109,6 @@ impl Link {
             has_rested: false,
             interest: Interest::Readable,
             rings: Rings::None,
-            is_watched: false,
             has_hung_up: false,
             is_broken: false,
         }
@@ -169,29 +166,21 @@ impl Link {
         }
     }
 
-    /// Begins to read from the rings, if their memory is closed to writers since.
-    pub fn begin_rings(&mut self) -> State {
-        let is_closed = match &self.rings {
-            Rings::Closing(ring) => ring.is_closed(),
-            _ => None,
-        };
+    /// Returns whether the memory of the rings is closed to writers, once, when that is known. If
+    /// it is, they are read from then on.
+    pub fn begin_rings(&mut self) -> Option<bool> {
+        let Rings::Closing(ring) = &self.rings else { return None };
+        let is_closed = ring.is_closed()?;
         self.rings = match std::mem::replace(&mut self.rings, Rings::None) {
-            Rings::Closing(ring) if is_closed == Some(true) => Rings::Begun(ring),
+            Rings::Closing(ring) if is_closed => Rings::Begun(ring),
             other => other,
         };
-        if is_closed == Some(false) { State::Ended } else { State::Open }
+        Some(is_closed)
     }
 
     /// Returns what its program writes when it rings, once it has accepted the rings.
     pub fn eventfd(&self) -> Option<&Waker> {
         self.begun().and_then(MessageRing::eventfd)
-    }
-
-    /// Returns the same, the first time.
-    pub fn new_eventfd(&mut self) -> Option<&Waker> {
-        let is_new = self.eventfd().is_some() && !self.is_watched;
-        self.is_watched |= is_new;
-        self.eventfd().filter(|_| is_new)
     }
 
     fn begun(&self) -> Option<&MessageRing> {

@@ -2,7 +2,6 @@
 
 use sys::poll::Interest;
 
-use super::link::State;
 use super::{Service, token};
 
 impl Service {
@@ -11,10 +10,10 @@ impl Service {
         self.sealed.reset();
         let mut ended = Vec::new();
         for (number, link) in &mut self.links {
-            let state = link.begin_rings();
+            let Some(is_closed) = link.begin_rings() else { continue };
             // MUTATION: rings_ready.ringing_is_not_heard
             let watch = |eventfd| self.poller.add(eventfd, token(*number), Interest::Written);
-            if state == State::Ended || link.new_eventfd().is_some_and(|new| watch(new).is_err()) {
+            if !is_closed || link.eventfd().is_none_or(|eventfd| watch(eventfd).is_err()) {
                 ended.push(*number);
             }
         }

@@ -6,9 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, LazyLock};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ const BEGINNING: Duration = Duration::from_secs(2);
 const MOST_THREADS: usize = 16;
 const STACK_BYTES: usize = 64 << 10;
 
-/// The threads of this process.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
+/// The threads that [`seal_in_time`] waits for.
+static AWAITED: LazyLock<Sealers> = LazyLock::new(Sealers::default);
 
 /// Adds seals. A writer has it wait for a quarter of a second at most.
 ///
@@ -35,39 +35,7 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// Those of `F_ADD_SEALS`; `TimedOut` if a process that writes to the memfd keeps it from being
 /// sealed, and `WouldBlock` if sixteen of them do.
 pub(super) fn seal_in_time(memfd: BorrowedFd<'_>, seals: SealFlags) -> io::Result<()> {
-    seal_on(&THREADS, memfd, seals)
-}
-
-/// Likewise, with a count of the threads that seal.
-fn seal_on(
-    threads: &'static AtomicUsize,
-    memfd: BorrowedFd<'_>,
-    seals: SealFlags,
-) -> io::Result<()> {
-    let memfd = memfd.try_clone_to_owned()?;
-    // Relaxed, here and below: a count, which says nothing about other memory.
-    if threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
-        threads.fetch_sub(1, Ordering::Relaxed);
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    let (sender, sealed) = channel();
-    let thread = Builder::new().name("consort-sealing".into()).stack_size(STACK_BYTES);
-    let seal = move || {
-        let _ = sender.send(Ok(()));
-        let result = fcntl_add_seals(&memfd, seals);
-        threads.fetch_sub(1, Ordering::Relaxed);
-        // Nobody may wait for it any more.
-        let _ = sender.send(result);
-    };
-    if let Err(error) = thread.spawn(seal) {
-        threads.fetch_sub(1, Ordering::Relaxed);
-        return Err(error);
-    }
-    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-    sealed.recv_timeout(BEGINNING).map_err(late)??;
-    // MUTATION: seal_in_time.without_end
-    let result = sealed.recv_timeout(PATIENCE);
-    Ok(result.map_err(|_| io::ErrorKind::TimedOut)??)
+    AWAITED.seal(memfd, seals)
 }
 
 /// Room for threads that close memory to writers, for a thread that waits for none of them.
@@ -83,8 +51,32 @@ impl Sealers {
     #[must_use]
     pub fn reserve(&self) -> Option<Sealer> {
         let sealer = Sealer(Arc::clone(&self.0));
+        // Relaxed, here and below: a count, which says nothing about other memory.
         (self.0.fetch_add(1, Ordering::Relaxed) < MOST_THREADS).then_some(sealer)
     }
+
+    /// Adds seals, like [`seal_in_time`].
+    fn seal(&self, memfd: BorrowedFd<'_>, seals: SealFlags) -> io::Result<()> {
+        let sealer = self.reserve().ok_or(io::ErrorKind::WouldBlock)?;
+        let memfd = memfd.try_clone_to_owned()?;
+        let (sender, sealed) = channel();
+        thread().spawn(move || {
+            let _ = sender.send(Ok(()));
+            let result = fcntl_add_seals(&memfd, seals);
+            drop(sealer);
+            // Nobody may wait for it any more.
+            let _ = sender.send(result);
+        })?;
+        let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+        sealed.recv_timeout(BEGINNING).map_err(late)??;
+        // MUTATION: seal_in_time.without_end
+        let result = sealed.recv_timeout(PATIENCE);
+        Ok(result.map_err(|_| io::ErrorKind::TimedOut)??)
+    }
+}
+
+fn thread() -> Builder {
+    Builder::new().name("consort-sealing".into()).stack_size(STACK_BYTES)
 }
 
 impl Sealer {
@@ -101,8 +93,7 @@ impl Sealer {
     ) -> io::Result<()> {
         let memfd = memfd.as_fd().try_clone_to_owned()?;
         let seals = SealFlags::FUTURE_WRITE | SealFlags::SEAL;
-        let thread = Builder::new().name("consort-sealing".into()).stack_size(STACK_BYTES);
-        thread.spawn(move || {
+        thread().spawn(move || {
             // MUTATION: sealer.not_sealed
             let is_sealed = fcntl_add_seals(&memfd, seals).is_ok();
             done(is_sealed && shared.hold_pages().is_ok());
@@ -164,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_seal_waits_a_moment_for_a_writer_that_does_not_end() {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        let sealers = Sealers::default();
         let Some((withheld, page)) = withheld() else { return not_run("no userfaultfd here") };
         let (written, other) = (memfd(), memfd());
         let writer = written.try_clone().expect("a descriptor");
@@ -179,7 +170,7 @@ mod tests {
             drop(withheld);
         });
         // One that does not keep the writer from beginning.
-        let seal = || seal_on(&THREADS, written.as_fd(), SealFlags::SHRINK);
+        let seal = || sealers.seal(written.as_fd(), SealFlags::SHRINK);
         let refused = (0..1000).find_map(|_| {
             // It may not write yet.
             std::thread::sleep(PATIENCE / 100);
@@ -193,10 +184,10 @@ mod tests {
         drop(end);
         withholds.join().expect("it ends");
         assert_eq!(writes.join().expect("it ends"), 1);
-        while THREADS.load(Ordering::Relaxed) > 0 {
+        while sealers.0.load(Ordering::Relaxed) > 0 {
             std::thread::sleep(PATIENCE);
         }
-        seal_on(&THREADS, other.as_fd(), SealFlags::FUTURE_WRITE).expect("nobody writes to it");
+        sealers.seal(other.as_fd(), SealFlags::FUTURE_WRITE).expect("nobody writes to it");
     }
 
     #[test]
@@ -209,8 +200,8 @@ mod tests {
             // SAFETY: the page is mapped for as long as this process runs.
             unsafe { libc::pwrite(writer.as_raw_fd(), page as *const libc::c_void, 1, 0) }
         });
-        static PROBES: AtomicUsize = AtomicUsize::new(0);
-        let begins = || seal_on(&PROBES, memfd.as_fd(), SealFlags::SHRINK).is_ok();
+        let probes = Sealers::default();
+        let begins = || probes.seal(memfd.as_fd(), SealFlags::SHRINK).is_ok();
         while begins() {
             std::thread::sleep(PATIENCE / 100);
         }
