@@ -1,6 +1,7 @@
 //! Streams that record, as clients: what patchbays show of them, and what they record then.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, noise};
 use rustix::process::Signal;
@@ -75,7 +76,7 @@ fn expect_exact_recordings() -> Result<(), String> {
     let client = server.probe(&["thru", "client"]);
     server.run("jack_connect", &[LEFT, "client:in"]).expect_success();
     server.run("jack_connect", &["client:out", INPUT_RIGHT]).expect_success();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     end_recorder(&server, recorder)?;
     client.terminate();
     eventually("cycles end", || (state() == "deep").then_some(()));
@@ -112,7 +113,7 @@ fn a_recorder_that_stands_still_costs_no_program_a_frame() {
         let (recorder, _) = recording(&server);
         server.run("jack_connect", &[LEFT, INPUT_LEFT]).expect_success();
         recorder.signal(Signal::STOP);
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        std::thread::sleep(Duration::from_secs(3));
         recorder.signal(Signal::KILL);
         drop(recorder.finish());
         eventually("it is gone", || (!server.lsp(&[]).contains("consort record")).then_some(()));
@@ -125,6 +126,45 @@ fn a_recorder_that_stands_still_costs_no_program_a_frame() {
         }
         Ok(())
     });
+}
+
+/// Records a program of the graph while the driver changes.
+fn expect_recording_of_both_drivers() -> Result<(), String> {
+    let server = server(256);
+    let _source = server.probe(&["source", "client"]);
+    let (mut recorder, path) = recording(&server);
+    for (source, port) in captured() {
+        server.run("jack_disconnect", &[&*source, &*port]).expect_success();
+    }
+    server.run("jack_connect", &["client:out", INPUT_LEFT]).expect_success();
+    server.run("jack_connect", &["system:capture_2", INPUT_RIGHT]).expect_success();
+    let (connected, before) = (sources(&server), streams(&server)[0]["number"].clone());
+    let second = Duration::from_secs(1);
+    for channels in ["3", "2"] {
+        std::thread::sleep(second);
+        server.consort(&["driver", "timer", "--capture", channels]).expect_success();
+    }
+    std::thread::sleep(second);
+    assert!(recorder.is_running(), "{}", recorder.stderr());
+    assert_eq!((streams(&server)[0]["number"].clone(), sources(&server)), (before, connected));
+    end_recorder(&server, recorder)?;
+    let recorded = Sound::read(&path);
+    let heard: Vec<f32> =
+        recorded.channels[0].iter().copied().skip_while(|sample| *sample == 0.0).collect();
+    // The source's samples count its frames.
+    let follows = |one: &f32, other: &f32| (other - one) * 2_097_152.0 == 1.0;
+    let runs = heard.chunk_by(follows).map(<[f32]>::len);
+    let (long, short): (Vec<_>, Vec<_>) = runs.partition(|frames| *frames > RATE_HZ as usize / 2);
+    // At each change the source has a cycle or two that no driver brings.
+    if long.len() != 3 || short.iter().sum::<usize>() > RATE_HZ as usize / 10 {
+        return Err(format!("runs of {long:?} frames, and {} short ones", short.len()));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_recorder_of_the_graph_goes_on_with_another_driver_and_keeps_its_connections() {
+    in_three_attempts(expect_recording_of_both_drivers);
 }
 
 #[test]

@@ -166,6 +166,11 @@ impl OpenStream {
         self.ports.as_ref().map_or(&[], |ports| &ports.ports)
     }
 
+    /// Returns whether it records what its ports are connected with, whatever drives the graph.
+    fn is_in_graph(&self) -> bool {
+        self.direction == Direction::Record && self.home() == DRIVER
+    }
+
     /// Returns the number of the device that it is on, or will be.
     fn home(&self) -> u32 {
         match self.state {
@@ -334,7 +339,7 @@ impl Streams {
             StreamReturn::Stream(stream) => self.stream_returned(Arrival::Plays(stream)),
             StreamReturn::Slabs(slabs) => drop(slabs),
             StreamReturn::Recorder(recorder) => {
-                self.stream_returned(Arrival::Monitors(recorder));
+                self.stream_returned(Arrival::Records(recorder));
             }
             StreamReturn::Kept(room) => drop(room),
             StreamReturn::Device { device: all, is_cut } => {

@@ -4,6 +4,9 @@
 //! again on the other device, at the position at which the fade began. Its memory, its number and
 //! its volume stay, so its program needs to know nothing of it. A monitor likewise: it ends with
 //! the last frame that was heard on its device, and goes on with what is heard on the other one.
+//!
+//! A stream that records in the graph stays in the graph when the driver changes: it keeps its
+//! ports and their connections, and goes on with the cycles of the next driver.
 
 use std::sync::Arc;
 
@@ -27,14 +30,14 @@ use crate::stream_part::{StreamOrder, fade_frames};
 #[derive(Debug)]
 pub(super) enum Arrival {
     Plays(Box<Stream<DeviceStream>>),
-    Monitors(Box<Recorder<DeviceRecorder>>),
+    Records(Box<Recorder<DeviceRecorder>>),
 }
 
 impl Arrival {
     pub(super) fn number(&self) -> u32 {
         match self {
             Self::Plays(stream) => stream.memory().stream,
-            Self::Monitors(recorder) => recorder.memory().stream,
+            Self::Records(recorder) => recorder.memory().stream,
         }
     }
 }
@@ -133,8 +136,13 @@ impl Streams {
     /// A device's thread has given a stream back: it has ended, or goes to another device.
     pub(super) fn stream_returned(&mut self, stream: Arrival) {
         let number = stream.number();
-        match self.streams.get(&number).map(|open| &open.state) {
-            Some(State::Moving { .. }) => self.arrivals.push(stream),
+        let Some(open) = self.streams.get_mut(&number) else { return };
+        match &open.state {
+            State::Moving { .. } => self.arrivals.push(stream),
+            State::Begun(page) if open.is_in_graph() => {
+                open.state = State::Moving { page: Arc::clone(page), to: DRIVER };
+                self.arrivals.push(stream);
+            }
             _ => self.forget(number),
         }
     }
@@ -146,7 +154,9 @@ impl Streams {
         let State::Moving { page, to } = &open.state else { return false };
         let (page, to) = (Arc::clone(page), *to);
         let facts = self.devices.facts(to, driver);
-        let Some(device) = self.devices.get_mut(to).filter(|end| end.check_loop().is_ok()) else {
+        let is_played = to != DRIVER || driver.plays_streams;
+        let device = self.devices.get_mut(to);
+        let Some(device) = device.filter(|end| is_played && end.check_loop().is_ok()) else {
             self.forget(number);
             return false;
         };
@@ -158,8 +168,10 @@ impl Streams {
                 stream.memory_mut().feed = open.feed.begin();
                 StreamOrder::Add(Box::new(stream.moved(open.routes, fade_frames)))
             }
-            Arrival::Monitors(recorder) => {
-                device.keep(facts);
+            Arrival::Records(recorder) => {
+                if open.direction == Direction::Monitor {
+                    device.keep(facts);
+                }
                 StreamOrder::Record(Box::new(recorder.moved(fade_frames)))
             }
         };

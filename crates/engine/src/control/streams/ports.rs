@@ -8,7 +8,7 @@ use proto::stream::Direction;
 use sys::clock::now_ns;
 
 use super::feeds::heard;
-use super::{DRIVER, LASTING_ORDERS, OpenStream, State, Streams};
+use super::{LASTING_ORDERS, OpenStream, State, Streams};
 use crate::control::Control;
 use crate::model::{Model, Port};
 use crate::stream_part::StreamOrder;
@@ -99,9 +99,7 @@ impl Streams {
     /// Returns the streams that record in the graph, by number, and the ids of their ports by
     /// channel.
     pub(in crate::control) fn recorders(&self) -> Vec<(u32, Vec<u32>)> {
-        let records =
-            |stream: &OpenStream| stream.direction == Direction::Record && stream.home() == DRIVER;
-        let all = self.streams.iter().filter(|(_, stream)| records(stream));
+        let all = self.streams.iter().filter(|(_, stream)| stream.is_in_graph());
         all.map(|(number, stream)| (*number, stream.ports().to_vec())).collect()
     }
 

@@ -96,6 +96,29 @@ fn a_monitor_that_moves_is_taken_from_one_device_and_given_to_the_other() {
 }
 
 #[test]
+fn a_stream_that_records_in_the_graph_goes_on_with_the_next_driver_that_plays_streams() {
+    for (plays_streams, survives) in [(true, true), (false, false)] {
+        let mut scenario = Scenario::new();
+        scenario.device.channels.capture = 2;
+        let record = NewStream { direction: Direction::Record, ..stereo() };
+        let number = scenario.monitoring(1, record);
+        let page = scenario.page(number);
+        assert_eq!(scenario.ordered(), ["begin", &format!("record {number}")]);
+        scenario.device.plays_streams = plays_streams;
+        let device = StreamDevice::new(48_000, 2, Gains::default(), 64);
+        scenario.returns.push(StreamReturn::Device { device, is_cut: true }).unwrap();
+        assert_eq!(scenario.arrive(), [survives], "a plan brings it");
+        assert_eq!((page.has_ended(), scenario.streams.is_empty()), (!survives, !survives));
+        let record = format!("record {number}");
+        let expected = if survives { vec!["begin", &*record] } else { Vec::new() };
+        assert_eq!(scenario.ordered(), expected);
+        assert_eq!(scenario.streams.close(1, number).is_ok(), survives);
+        scenario.arrive();
+        assert_eq!(scenario.streams.budget.used(), 0);
+    }
+}
+
+#[test]
 fn a_stream_that_is_closed_on_its_way_has_ended() {
     let (mut scenario, mut other, number) = begun();
     let page = scenario.page(number);
