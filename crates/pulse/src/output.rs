@@ -245,6 +245,10 @@ pub(crate) trait Output {
     /// Writes frames at the end, a slice for each channel of the device; there is room for them.
     fn write(&mut self, planes: &[&[f32]]);
 
+    /// Has `write` put frames where they are to be, at the end, into a slice for each channel of
+    /// the device, and return how many. There may be more room behind them.
+    fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize);
+
     /// Returns the position after the last frame that was written.
     fn written(&self) -> u64;
 

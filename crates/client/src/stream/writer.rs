@@ -1,6 +1,6 @@
 //! A playback stream, as its program sees it.
 
-use rt::shm::{Due, RingShape};
+use rt::shm::{Due, MAX_STREAM_CHANNELS, RingShape};
 use sys::memory::OwnRing;
 
 use super::{Samples, StreamControl};
@@ -102,6 +102,23 @@ impl StreamWriter {
         let written = self.write_at(self.position, samples);
         self.publish(self.position + written as u64);
         written
+    }
+
+    /// Has `write` put frames where they are to be, at the end, and publishes as many as it
+    /// returns. It gets the room up to where that goes round the ring, a slice for each channel,
+    /// all of the same length; empty ones if there is none.
+    pub fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        let room = self.available();
+        let mut planes: [&mut [f32]; MAX_STREAM_CHANNELS as usize] = Default::default();
+        let mut channels = 0;
+        let rooms = self.ring.all_samples_mut(self.position, room);
+        for (plane, [first, _]) in planes.iter_mut().zip(rooms) {
+            *plane = first;
+            channels += 1;
+        }
+        let most = planes[0].len();
+        let frames = write(&mut planes[..channels]).min(most);
+        self.publish(self.position + frames as u64);
     }
 
     /// Writes frames from `position` on, which is not published yet; returns how many had room, 0

@@ -60,6 +60,20 @@ impl PlaybackConverter {
         self.decoder.push(bytes, |planes| self.pipeline.push(planes, &mut emit));
     }
 
+    /// Decodes whole frames where the stream has them, if that [is all](Self::only_decodes) there
+    /// is to do: into `planes`, a slice for each channel, as many as have room. Returns how many
+    /// bytes that took, and how many frames they are. It takes none while an incomplete frame waits
+    /// for the rest of it.
+    pub fn decode_into(&mut self, bytes: &[u8], planes: &mut [&mut [f32]]) -> (usize, usize) {
+        if !self.only_decodes() {
+            return (0, 0);
+        }
+        let taken = self.decoder.decode_into(bytes, planes);
+        let frames = taken / self.decoder.frame_bytes();
+        self.pipeline.start_at(self.position() + frames as u64);
+        (taken, frames)
+    }
+
     /// Passes on what is left at the program's end, and resets. In all, there are as many frames as
     /// the program's times the ratio of the rates, rounded up.
     pub fn flush(&mut self, mut emit: impl FnMut(&[&[f32]])) {

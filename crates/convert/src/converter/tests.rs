@@ -192,6 +192,45 @@ proptest! {
     }
 
     #[test]
+    fn frames_are_decoded_in_place_as_they_are_in_pieces(
+        format in prop::sample::select(&SampleFormat::ALL[..]),
+        map in prop::sample::select(&MAPS[..]),
+        length in 0_usize..20_000,
+        begun in 0_usize..10,
+        rooms in prop::collection::vec(0_usize..3_000, 1..8),
+    ) {
+        let (program, stream) = (program(format, 48_000, map), stream(48_000, map));
+        let channels = program.map.channels();
+        let frame_bytes = channels * format.bytes_per_sample();
+        let bytes = noise(length);
+        let mut converter =
+            PlaybackConverter::new(&program, &stream, Options::default()).unwrap();
+        let expected = push(&mut converter, &bytes);
+        converter.reset();
+        // An incomplete frame has to be completed first.
+        let (first, mut rest) = bytes.split_at(begun.min(length));
+        let mut decoded = push(&mut converter, first);
+        decoded.0.resize(channels, Vec::new());
+        for room in rooms {
+            let mut planes = vec![vec![0.0; room]; channels];
+            let mut into: Vec<&mut [f32]> = planes.iter_mut().map(|plane| &mut **plane).collect();
+            let (taken, frames) = converter.decode_into(rest, &mut into);
+            let is_whole = first.len() % frame_bytes == 0;
+            let possible = room.min(rest.len() / frame_bytes);
+            prop_assert_eq!(frames, if is_whole { possible } else { 0 });
+            prop_assert_eq!(taken, frames * frame_bytes);
+            for (all, plane) in decoded.0.iter_mut().zip(&planes) {
+                all.extend_from_slice(&plane[..frames]);
+            }
+            rest = &rest[taken..];
+            prop_assert_eq!(converter.position(), decoded.len() as u64);
+        }
+        converter.push(rest, |planes| decoded.keep(planes));
+        decoded.0.truncate(expected.0.len());
+        prop_assert_eq!(decoded, expected);
+    }
+
+    #[test]
     fn a_seek_gives_the_bits_of_the_whole(
         program in any_program(),
         stream in any_stream(),

@@ -93,55 +93,87 @@ impl Decoder {
         self.partial_bytes = 0;
     }
 
+    /// Decodes whole frames where they are to be: into `planes`, a slice for each channel, as many
+    /// as have room there. Returns how many bytes that took; none while an incomplete frame waits
+    /// for the rest of it.
+    pub fn decode_into(&self, bytes: &[u8], planes: &mut [&mut [f32]]) -> usize {
+        if planes.len() != self.channels || self.partial_bytes > 0 {
+            return 0;
+        }
+        let room = planes.iter().map(|plane| plane.len()).min().unwrap_or(0);
+        let frames = (bytes.len() / self.frame_bytes()).min(room);
+        let bytes = &bytes[..frames * self.frame_bytes()];
+        let planes = planes.iter_mut().map(|plane| &mut plane[..frames]);
+        decode(self.format, self.channels, bytes, planes);
+        bytes.len()
+    }
+
     /// Decodes whole frames, as many as a piece has at most.
     fn decode(&mut self, bytes: &[u8], emit: Emit<'_>) {
-        match self.format {
-            SampleFormat::U8 => self.look_up(&U8, bytes),
-            SampleFormat::ALaw => self.look_up(&A_LAW, bytes),
-            SampleFormat::MuLaw => self.look_up(&MU_LAW, bytes),
-            SampleFormat::Linear(dsp::Format::S16Le) if self.channels == 2 => {
-                self.decode_stereo_16(bytes);
-            }
-            SampleFormat::Linear(format) => self.decode_linear(format, bytes),
-        }
-        self.planes.emit(0, bytes.len() / self.frame_bytes(), emit);
+        let frames = bytes.len() / self.frame_bytes();
+        let planes = self.planes.iter_mut().map(|plane| &mut plane[..frames]);
+        decode(self.format, self.channels, bytes, planes);
+        self.planes.emit(0, frames, emit);
     }
+}
 
-    fn look_up(&mut self, table: &[f32; 256], bytes: &[u8]) {
-        let channels = self.channels;
-        for (channel, plane) in self.planes.iter_mut().enumerate() {
-            let codes = bytes.iter().skip(channel).step_by(channels);
-            for (sample, code) in plane.iter_mut().zip(codes) {
-                *sample = table[usize::from(*code)];
-            }
+/// Decodes whole frames into a slice of as many samples for each of their channels.
+fn decode<'a>(
+    format: SampleFormat,
+    channels: usize,
+    bytes: &[u8],
+    planes: impl Iterator<Item = &'a mut [f32]>,
+) {
+    match format {
+        SampleFormat::U8 => look_up(&U8, channels, bytes, planes),
+        SampleFormat::ALaw => look_up(&A_LAW, channels, bytes, planes),
+        SampleFormat::MuLaw => look_up(&MU_LAW, channels, bytes, planes),
+        SampleFormat::Linear(dsp::Format::S16Le) if channels == 2 => {
+            decode_stereo_16(bytes, planes);
+        }
+        SampleFormat::Linear(format) => decode_linear(format, channels, bytes, planes),
+    }
+}
+
+fn look_up<'a>(
+    table: &[f32; 256],
+    channels: usize,
+    bytes: &[u8],
+    planes: impl Iterator<Item = &'a mut [f32]>,
+) {
+    for (channel, plane) in planes.enumerate() {
+        let codes = bytes.iter().skip(channel).step_by(channels);
+        for (sample, code) in plane.iter_mut().zip(codes) {
+            *sample = table[usize::from(*code)];
         }
     }
+}
 
-    /// Decodes what most programs send: both samples of a frame are taken from one word, which
-    /// vectorises, unlike one channel of several.
-    fn decode_stereo_16(&mut self, bytes: &[u8]) {
-        let mut planes = self.planes.iter_mut();
-        let (Some(left), Some(right)) = (planes.next(), planes.next()) else { return };
-        let frames = bytes.as_chunks::<4>().0;
-        for ((left, right), frame) in left.iter_mut().zip(right).zip(frames) {
-            let both = i32::from_le_bytes(*frame);
-            *left = ((both << 16) >> 16) as f32 * SCALE_16;
-            *right = (both >> 16) as f32 * SCALE_16;
-        }
+/// Decodes what most programs send: both samples of a frame are taken from one word, which
+/// vectorises, unlike one channel of several.
+fn decode_stereo_16<'a>(bytes: &[u8], mut planes: impl Iterator<Item = &'a mut [f32]>) {
+    let (Some(left), Some(right)) = (planes.next(), planes.next()) else { return };
+    let frames = bytes.as_chunks::<4>().0;
+    for ((left, right), frame) in left.iter_mut().zip(right).zip(frames) {
+        let both = i32::from_le_bytes(*frame);
+        *left = ((both << 16) >> 16) as f32 * SCALE_16;
+        *right = (both >> 16) as f32 * SCALE_16;
     }
+}
 
-    fn decode_linear(&mut self, format: dsp::Format, bytes: &[u8]) {
-        let channels = self.channels;
-        let frames = bytes.len() / (channels * format.bytes_per_sample());
-        let mut planes = self.planes.iter_mut().map(|plane| &mut plane[..frames]);
-        let mut first = 0;
-        while first + LANES <= channels {
-            let group = std::array::from_fn(|_| planes.next().unwrap_or_default());
-            dsp::deinterleave(format, bytes, group, first, channels);
-            first += LANES;
-        }
-        for (channel, plane) in (first..).zip(planes) {
-            dsp::decode(format, bytes, plane, channel, channels);
-        }
+fn decode_linear<'a>(
+    format: dsp::Format,
+    channels: usize,
+    bytes: &[u8],
+    mut planes: impl Iterator<Item = &'a mut [f32]>,
+) {
+    let mut first = 0;
+    while first + LANES <= channels {
+        let group = std::array::from_fn(|_| planes.next().unwrap_or_default());
+        dsp::deinterleave(format, bytes, group, first, channels);
+        first += LANES;
+    }
+    for (channel, plane) in (first..).zip(planes) {
+        dsp::decode(format, bytes, plane, channel, channels);
     }
 }

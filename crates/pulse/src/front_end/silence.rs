@@ -259,6 +259,12 @@ impl Output for Sink {
         self.written += planes[0].len() as u64;
     }
 
+    fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        let mut room = vec![0.0; 2 * self.room()];
+        let (left, right) = room.split_at_mut(self.room());
+        self.written += write(&mut [left, right]) as u64;
+    }
+
     fn written(&self) -> u64 {
         self.written
     }

@@ -82,8 +82,9 @@ enum Rings {
 struct Memory(Foreign<OwnedFd>);
 
 impl Segment for Memory {
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
-        self.0.get().and_then(|memfd| read_unmapped(memfd, offset, bytes).ok()).unwrap_or(0)
+    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
+        let memfd = self.0.get();
+        memfd.and_then(|memfd| read_unmapped(memfd, offset, length).ok()).unwrap_or_default()
     }
 }
 

@@ -54,6 +54,10 @@ impl Output for ServerOutput {
         self.stream.writer_mut().write(Samples::Planar(planes));
     }
 
+    fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        self.stream.writer_mut().write_in_place(write);
+    }
+
     fn written(&self) -> u64 {
         self.stream.writer().position()
     }

@@ -21,17 +21,17 @@ const REGISTER: u32 = 103;
 
 /// A segment of memory of a program, which may change and shrink at any time.
 pub(crate) trait Segment {
-    /// Reads from this byte on; returns how many bytes there were.
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> usize;
+    /// Returns as many bytes from this one on, or those that there are.
+    fn read(&self, offset: u64, length: usize) -> Vec<u8>;
 }
 
 /// Bytes in this process, for tests and the fuzzer.
 #[cfg(any(test, fuzzing))]
 impl Segment for Vec<u8> {
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
+    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let there = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
         let there = there.unwrap_or_default();
-        bytes.iter_mut().zip(there).map(|(room, byte)| *room = *byte).count()
+        there[..length.min(there.len())].into()
     }
 }
 
@@ -111,10 +111,9 @@ impl<S: Segment> SharedMemory<S> {
             return Err(FrameError::Length(block.length));
         }
         let segment = self.segments.get(&block.segment).ok_or(FrameError::Block)?;
-        let mut bytes = vec![0; block.length as usize];
-        let count = segment.read(block.offset.into(), &mut bytes);
+        let bytes = segment.read(block.offset.into(), block.length as usize);
         // MUTATION: read.short_blocks_are_played
-        if count < bytes.len() {
+        if bytes.len() < block.length as usize {
             return Err(FrameError::Block);
         }
         self.to_release.push(block.number);

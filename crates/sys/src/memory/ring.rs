@@ -140,13 +140,28 @@ impl OwnRing {
         position: u64,
         frames: usize,
     ) -> Option<[&mut [f32]; 2]> {
-        let base = channel(&self.mapping, self.shape, number)?;
-        Some(self.shape.pieces(position, frames).map(|piece| {
-            // SAFETY: the pieces are disjoint and within the channel, which is mapped for writing;
-            // this process is the only writer (the seal) and `&mut self` its only access here.
-            // Other processes only read.
-            unsafe { std::slice::from_raw_parts_mut(base.as_ptr().add(piece.start), piece.len()) }
-        }))
+        self.all_samples_mut(position, frames).nth(number as usize)
+    }
+
+    /// Returns the same of all channels, in their order.
+    pub fn all_samples_mut(
+        &mut self,
+        position: u64,
+        frames: usize,
+    ) -> impl Iterator<Item = [&mut [f32]; 2]> {
+        let (mapping, shape) = (&self.mapping, self.shape);
+        let bases = (0..shape.channels()).filter_map(move |number| channel(mapping, shape, number));
+        bases.map(move |base| {
+            shape.pieces(position, frames).map(|piece| {
+                // SAFETY: the pieces are disjoint, as the channels are, each of which comes once.
+                // They are within the channel, which is mapped for writing; this process is the
+                // only writer (the seal) and what borrows `self` mutably its only access here.
+                // Other processes only read.
+                unsafe {
+                    std::slice::from_raw_parts_mut(base.as_ptr().add(piece.start), piece.len())
+                }
+            })
+        })
     }
 }
 

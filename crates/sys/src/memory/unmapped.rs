@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use rustix::buffer::spare_capacity;
 use rustix::io::{pread, retry_on_intr};
 
 use super::{Seals, Segment, SegmentError, SegmentRequirements};
@@ -24,21 +25,22 @@ pub fn examine_unmapped(memfd: impl AsFd) -> Result<(), SegmentError> {
     Segment::examine(memfd, &wanted).map(drop)
 }
 
-/// Reads from `offset` on, bytes; returns how many there were: fewer than fit if the segment ends
+/// Returns `length` bytes from `offset` on, or those that there are: fewer if the segment ends
 /// before.
 ///
 /// # Errors
 /// Those of `pread`: it is not open for reading.
-pub fn read_unmapped(memfd: impl AsFd, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-    let mut count = 0;
-    while count < bytes.len() {
-        let at = offset.saturating_add(count as u64);
-        match retry_on_intr(|| pread(&memfd, &mut bytes[count..], at))? {
-            0 => break,
-            read => count += read,
+pub fn read_unmapped(memfd: impl AsFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = offset.saturating_add(bytes.len() as u64);
+        if retry_on_intr(|| pread(&memfd, spare_capacity(&mut bytes), at))? == 0 {
+            break;
         }
     }
-    Ok(count)
+    // There may be more room than was asked for.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -55,13 +57,11 @@ mod tests {
         let memfd = memfd_create("consort-test", MemfdFlags::CLOEXEC).unwrap();
         write(&memfd, b"0123456789").unwrap();
         examine_unmapped(&memfd).unwrap();
-        let mut bytes = [0; 4];
-        assert_eq!(read_unmapped(&memfd, 2, &mut bytes).unwrap(), 4);
-        assert_eq!(&bytes, b"2345");
+        assert_eq!(read_unmapped(&memfd, 2, 4).unwrap(), b"2345");
         ftruncate(&memfd, 3).unwrap();
-        assert_eq!(read_unmapped(&memfd, 2, &mut bytes).unwrap(), 1);
-        assert_eq!(read_unmapped(&memfd, 1 << 40, &mut bytes).unwrap(), 0);
-        assert!(read_unmapped(&memfd, u64::MAX, &mut bytes).is_err());
+        assert_eq!(read_unmapped(&memfd, 2, 4).unwrap(), b"2");
+        assert_eq!(read_unmapped(&memfd, 1 << 40, 4).unwrap(), b"");
+        assert!(read_unmapped(&memfd, u64::MAX, 4).is_err());
     }
 
     #[test]

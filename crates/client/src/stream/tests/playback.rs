@@ -25,12 +25,22 @@ fn a_device_gets_every_frame_once_in_order_while_the_ring_is_written() {
             while writer.position() < FRAMES {
                 let position = writer.position();
                 let frames = chunks.next().unwrap().min((FRAMES - position) as usize);
-                if position.is_multiple_of(2) {
-                    let planes = planes(position, frames, 3);
-                    let planes: Vec<&[f32]> = planes.iter().map(Vec::as_slice).collect();
-                    writer.write(Samples::Planar(&planes));
-                } else {
-                    writer.write(Samples::Interleaved(&woven(position, frames, 3)));
+                let planes = planes(position, frames, 3);
+                match position % 3 {
+                    0 => {
+                        let planes: Vec<&[f32]> = planes.iter().map(Vec::as_slice).collect();
+                        writer.write(Samples::Planar(&planes));
+                    }
+                    1 => {
+                        writer.write(Samples::Interleaved(&woven(position, frames, 3)));
+                    }
+                    _ => writer.write_in_place(|room| {
+                        let frames = frames.min(room[0].len());
+                        for (room, plane) in room.iter_mut().zip(&planes) {
+                            room[..frames].copy_from_slice(&plane[..frames]);
+                        }
+                        frames
+                    }),
                 }
                 std::thread::yield_now();
             }
@@ -54,8 +64,12 @@ fn a_full_ring_takes_only_what_the_device_has_given_back() {
     let frames = woven(0, 3000, 1);
     assert_eq!((writer.write(Samples::Interleaved(&frames)), writer.available()), (1024, 0));
     assert_eq!(writer.write(Samples::Interleaved(&frames[1024..])), 0);
+    writer.write_in_place(|room| {
+        assert_eq!(room, [[0.0; 0]]);
+        1
+    });
     assert_eq!(player.play(100), planes(0, 100, 1));
-    assert_eq!(writer.available(), 100);
+    assert_eq!(writer.available(), 100, "no more was written than there was room");
     assert_eq!(writer.write(Samples::Interleaved(&frames[1024..])), 100);
     assert_eq!(player.play(3000), planes(100, 1024, 1), "nothing was overwritten");
 }

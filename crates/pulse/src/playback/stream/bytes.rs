@@ -69,7 +69,7 @@ impl<O: Output> Playback<O> {
 
     /// Converts bytes into the ring; returns how many had room.
     fn convert(&mut self, bytes: &[u8]) -> usize {
-        let mut taken = 0;
+        let mut taken = self.decode(bytes);
         while taken < bytes.len() {
             let room = self.output.room() as u64;
             let most = usize::try_from(self.converter.most_bytes(room)).unwrap_or(usize::MAX);
@@ -84,6 +84,25 @@ impl<O: Output> Playback<O> {
             taken += count;
         }
         taken
+    }
+
+    /// Decodes whole frames into the ring, if nothing else is to be done to them; returns how many
+    /// bytes had room.
+    fn decode(&mut self, bytes: &[u8]) -> usize {
+        let Self { converter, output, .. } = self;
+        let mut all_taken = 0;
+        loop {
+            let mut taken = 0;
+            output.write_in_place(|planes| {
+                let (bytes, frames) = converter.decode_into(&bytes[all_taken..], planes);
+                taken = bytes;
+                frames
+            });
+            if taken == 0 {
+                return all_taken;
+            }
+            all_taken += taken;
+        }
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.

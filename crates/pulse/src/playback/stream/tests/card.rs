@@ -130,6 +130,14 @@ impl Output for Card {
         self.samples.extend(planes[0]);
     }
 
+    /// As if its ring went round often.
+    fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        let room = self.room().min(1000);
+        let (mut left, mut right) = (vec![0.0; room], vec![0.0; room]);
+        let frames = write(&mut [&mut left, &mut right]);
+        self.write(&[&left[..frames], &right[..frames]]);
+    }
+
     fn written(&self) -> u64 {
         self.samples.len() as u64
     }
