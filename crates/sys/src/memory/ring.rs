@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use dsp::PeerSamples;
 use rt::shm::{Layout, RingHeader, RingShape};
-use rustix::mm::{Advice, madvise, mlock, munlock};
+use rustix::mm::{Advice, MlockFlags, madvise, mlock_with, munlock};
 
 use super::shared::check_header;
 use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
@@ -99,7 +99,7 @@ impl OwnRing {
     /// # Errors
     /// [`RingNotLocked`]; the ring works all the same.
     pub fn lock(&self) -> Result<(), RingNotLocked> {
-        lock(&self.mapping, self.shape)
+        lock(&self.mapping, self.shape, MlockFlags::empty())
     }
 
     /// Returns the segment for the reader.
@@ -197,13 +197,22 @@ impl PeerRing {
         populate(&self.mapping, Advice::LinuxPopulateRead)
     }
 
-    /// Populates all pages and keeps them in memory, so that no read of a real-time thread ever
-    /// faults: the seal keeps the writer from taking them away.
+    /// Has the kernel count the whole ring as locked, and keep each page in memory from its first
+    /// touch on: the seal keeps the writer from taking it away. Populates nothing.
     ///
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The ring works all the same.
+    pub fn reserve(&self) -> Result<(), RingNotLocked> {
+        lock(&self.mapping, self.shape, MlockFlags::ONFAULT)
+    }
+
+    /// Populates all pages and keeps them in memory, so that no read of a real-time thread ever
+    /// faults.
+    ///
+    /// # Errors
+    /// As of [`reserve`](Self::reserve); after that, only without memory.
     pub fn lock(&self) -> Result<(), RingNotLocked> {
-        lock(&self.mapping, self.shape)
+        lock(&self.mapping, self.shape, MlockFlags::empty())
     }
 
     /// Returns its shape.
@@ -256,10 +265,10 @@ fn populate(mapping: &Mapping, advice: Advice) -> io::Result<()> {
 }
 
 /// Locks a whole ring, or nothing.
-fn lock(mapping: &Mapping, shape: RingShape) -> Result<(), RingNotLocked> {
+fn lock(mapping: &Mapping, shape: RingShape, flags: MlockFlags) -> Result<(), RingNotLocked> {
     let base = mapping.base().as_ptr().cast();
     // SAFETY: each range is within our own mapping; neither call changes its content.
-    let lock = |bytes| unsafe { mlock(base, bytes) };
+    let lock = |bytes| unsafe { mlock_with(base, bytes, flags) };
     let unlock = || {
         // Of a range of our own this cannot fail.
         // SAFETY: as above.
@@ -382,6 +391,17 @@ mod tests {
         ] {
             assert_eq!(lock_within(limit as u64, whole), locked, "{limit} bytes may be locked");
         }
+    }
+
+    #[test]
+    fn a_reserved_ring_has_its_pages_once_it_is_locked() {
+        let own = OwnRing::create(shape(2, 4096)).unwrap();
+        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
+        let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
+        peer.reserve().unwrap();
+        assert_eq!(held(), 4096, "the header's page");
+        peer.lock().unwrap();
+        assert_eq!(held() as usize, own.shape().bytes());
     }
 
     #[test]

@@ -54,12 +54,12 @@ impl PeerStream {
         self
     }
 
-    /// Populates the ring and all pages and keeps them in memory, so that no access of a real-time
-    /// thread ever faults.
+    /// Keeps all pages in memory, and has the kernel count the whole ring as locked, which is
+    /// [populated](Self::lock) later.
     ///
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
-    pub fn lock(&self) -> Result<(), RingNotLocked> {
+    pub fn reserve(&self) -> Result<(), RingNotLocked> {
         // Both pages are populated already.
         let pages = [self.wishes.lock_on_fault(), self.page.lock_on_fault()];
         pages.into_iter().collect::<Result<(), _>>().map_err(|source| RingNotLocked {
@@ -67,6 +67,15 @@ impl PeerStream {
             lockable: None,
             source,
         })?;
+        self.ring.reserve()
+    }
+
+    /// Populates the ring that was [reserved](Self::reserve), so that no access of a real-time
+    /// thread ever faults. It takes the time of clearing these pages.
+    ///
+    /// # Errors
+    /// [`RingNotLocked`]: there is no memory.
+    pub fn lock(&self) -> Result<(), RingNotLocked> {
         self.ring.lock()
     }
 

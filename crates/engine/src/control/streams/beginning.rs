@@ -14,7 +14,8 @@ use rt::shm::{
 use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
 
 use super::device_end::DeviceFacts;
-use super::{DRIVER, DeviceEnd, OpenStream, State, Streams, refused, unknown};
+use super::moving::Arrival;
+use super::{DRIVER, OpenStream, State, Streams, refused, unknown};
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::realtime_limits::Locking;
@@ -31,20 +32,19 @@ const _: () = assert!(DEVICE_NAME_BYTES <= STREAM_DEVICE_NAME_BYTES);
 /// What a program gets for the memory that it has sent.
 #[derive(Debug)]
 pub(in crate::control) enum Beginning {
-    /// The stream is on its way to its device's thread, which has been called.
+    /// The stream has begun.
     Begun {
         /// Descriptors for the program: the stream page, and the ring if it is the server's.
         memory: Vec<OwnedFd>,
-        /// The driver thread has to take a plan to learn of it.
-        needs_plan: bool,
+        /// To be [started](Streams::start) once the program is answered.
+        stream: Arrival,
     },
     /// This server could not lock it: a smaller ring is to be sent.
     TooLarge(RingShape),
 }
 
 impl Streams {
-    /// Maps the memory of a granted stream, keeps it in memory, and passes the stream to its
-    /// device's thread.
+    /// Maps the memory of a granted stream, and has it counted as locked.
     pub(super) fn begin(
         &mut self,
         peer: u64,
@@ -57,13 +57,10 @@ impl Streams {
         let facts = self.facts_of(number, driver)?;
         let (stream, page) = PeerStream::receive(shape, ring, wishes).map_err(unusable)?;
         let stream = stream.beginning_at(position);
-        if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
+        if let Some(smaller) = kept_in_memory(locking, || stream.reserve(), || stream.populate())? {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        let Some(device) = self.devices.get_mut(open.device) else { return Err(unknown(number)) };
-        let begins = device.begin_loop(facts);
-        let needs_plan = begins && open.device == DRIVER;
         open.state = State::Begun(Arc::clone(stream.page()));
         open.ordered = open.routes;
         let memory = DeviceStream {
@@ -75,14 +72,41 @@ impl Streams {
         let fade_frames = fade_frames(facts.sample_rate_hz);
         let stream = Stream::new(memory, open.routes, open.depth_frames, fade_frames)
             .beginning_at(position, fade_frames);
-        device.order(StreamOrder::Add(Box::new(stream)));
-        device.shared.call();
         self.show_state(number);
-        Ok(Beginning::Begun { memory: vec![page], needs_plan })
+        Ok(Beginning::Begun { memory: vec![page], stream: Arrival::Plays(Box::new(stream)) })
     }
 
-    /// Makes the ring of a granted stream that records, keeps it in memory, and passes the stream
-    /// to its device's thread.
+    /// Passes a stream that has begun to its device's thread, once its memory is populated: its
+    /// program prepares its samples meanwhile. Returns whether the driver thread has to take a plan
+    /// to learn of it.
+    pub(super) fn start(
+        &mut self,
+        stream: Arrival,
+        driver: &DriverFacts,
+        locking: Locking,
+    ) -> bool {
+        let number = stream.number();
+        if let Err(error) = stream.lock(locking) {
+            sys::report!("consort: a stream that has just begun ends: {error}");
+            self.forget(number);
+            return false;
+        }
+        let Some(open) = self.streams.get(&number) else { return false };
+        let facts = self.devices.facts(open.device, driver);
+        let Some(device) = self.devices.get_mut(open.device) else { return false };
+        let begins = device.begin_loop(facts);
+        if open.direction == Direction::Monitor {
+            device.keep(facts);
+        }
+        device.order(match stream {
+            Arrival::Plays(stream) => StreamOrder::Add(stream),
+            Arrival::Records(recorder) => StreamOrder::Record(recorder),
+        });
+        device.shared.call();
+        begins && open.device == DRIVER
+    }
+
+    /// Makes the ring of a granted stream that records, and keeps it in memory.
     pub(super) fn begin_recording(
         &mut self,
         peer: u64,
@@ -99,8 +123,6 @@ impl Streams {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        let Some(device) = self.devices.get_mut(open.device) else { return Err(unknown(number)) };
-        let begins = device.begin_loop(facts);
         open.state = State::Begun(Arc::clone(stream.page()));
         let source = match open.direction {
             Direction::Monitor => Source::Monitor,
@@ -114,18 +136,13 @@ impl Streams {
             volume: Arc::clone(&open.gain),
             captured: open.channels.clone(),
         };
-        if source == Source::Monitor {
-            device.keep(facts);
-        }
         let fade_frames = fade_frames(facts.sample_rate_hz);
         let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames)
             .beginning_at(position);
         let recorder = if lets_sleep { recorder.letting_sleep() } else { recorder };
-        device.order(StreamOrder::Record(Box::new(recorder)));
-        device.shared.call();
-        let needs_plan = begins && open.device == DRIVER;
         self.show_state(number);
-        Ok(Beginning::Begun { memory: memory.into(), needs_plan })
+        let stream = Arrival::Records(Box::new(recorder));
+        Ok(Beginning::Begun { memory: memory.into(), stream })
     }
 
     /// Publishes what other programs can change about a stream, for its program to know if this
@@ -155,7 +172,7 @@ impl Streams {
     /// Returns what the device of a stream plays, if that can take another one.
     fn facts_of(&self, number: u32, driver: &DriverFacts) -> Result<DeviceFacts, RequestError> {
         let open = self.streams.get(&number).ok_or_else(|| unknown(number))?;
-        self.devices.get(open.device).map_or(Ok(()), DeviceEnd::check_loop)?;
+        self.devices.get(open.device).ok_or_else(|| unknown(number))?.check_loop()?;
         Ok(self.devices.facts(open.device, driver))
     }
 
@@ -203,13 +220,13 @@ fn not_populated(error: &std::io::Error) -> String {
 /// Keeps a stream in memory for the driver thread; returns a smaller ring if this one is too large.
 fn kept_in_memory(
     locking: Locking,
-    lock: impl FnOnce() -> Result<(), RingNotLocked>,
+    reserve: impl FnOnce() -> Result<(), RingNotLocked>,
     populate: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<Option<RingShape>, RequestError> {
     if locking == Locking::Nothing {
         return populate().map(|()| None).map_err(|error| refused(not_populated(&error)));
     }
-    match lock() {
+    match reserve() {
         Ok(()) => Ok(None),
         Err(RingNotLocked { lockable: Some(smaller), .. }) => Ok(Some(smaller)),
         Err(error) => Err(refused(error.to_string())),

@@ -145,14 +145,14 @@ impl Control {
     ) {
         let peer = ticket.peer;
         match self.begun(peer, (stream, position), descriptors) {
-            Ok(Beginning::Begun { memory, needs_plan }) => {
-                if needs_plan {
-                    self.publisher.need(now_ns());
-                }
+            Ok(Beginning::Begun { memory, stream }) => {
                 let reply = Reply::Stream(StreamReply::Begun);
                 let memory = memory.into_iter().map(Arc::new).collect();
                 if !self.peers.reply_with(ticket, reply, memory) {
-                    self.close_peer(peer);
+                    return self.close_peer(peer);
+                }
+                if self.streams.start(stream, &self.settings.driver, self.clients.locking) {
+                    self.publisher.need(now_ns());
                 }
             }
             Ok(Beginning::TooLarge(shape)) => {

@@ -80,7 +80,9 @@ impl Scenario {
         let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
         let locking = Locking::Nothing;
         match self.streams.begin(peer, (number, 0), (ring, wishes), &self.device, locking)? {
-            Beginning::Begun { needs_plan, .. } => Ok(needs_plan),
+            Beginning::Begun { stream, .. } => {
+                Ok(self.streams.start(stream, &self.device, locking))
+            }
             Beginning::TooLarge(shape) => panic!("nothing is locked: {shape:?}"),
         }
     }
@@ -346,8 +348,10 @@ fn the_first_stream_that_monitors_brings_room_to_keep_what_leaves_the_device() {
         let locking = Locking::Nothing;
         let (streams, device) = (&mut scenario.streams, &scenario.device);
         let begun = streams.begin_recording(1, (number, 0), wishes, device, locking).unwrap();
-        let Beginning::Begun { memory, .. } = begun else { panic!("nothing is locked") };
+        let Beginning::Begun { memory, stream } = begun else { panic!("nothing is locked") };
         assert_eq!(memory.len(), 2, "page and ring");
+        assert_eq!(scenario.ordered(), [""; 0], "its program is answered first");
+        scenario.streams.start(stream, &scenario.device, locking);
         assert_eq!(scenario.ordered(), expected);
     }
     let wide = device(100);

@@ -205,7 +205,9 @@ fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
     let (number, _) = scenario.open(1, records(vec![0, 0])).unwrap();
     let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
     let (driver, locking) = (&scenario.device, Locking::Nothing);
-    scenario.streams.begin_recording(1, (number, 0), wishes, driver, locking).unwrap();
+    let begun = scenario.streams.begin_recording(1, (number, 0), wishes, driver, locking).unwrap();
+    let Beginning::Begun { stream, .. } = begun else { panic!("nothing is locked") };
+    scenario.streams.start(stream, driver, locking);
     assert!(matches!(orders.pop(), Ok(StreamOrder::Begin(_))));
     let Ok(StreamOrder::Record(recorder)) = orders.pop() else { panic!("it is recorded there") };
     assert_eq!(recorder.memory().captured, [0, 0]);

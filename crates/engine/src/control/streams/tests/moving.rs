@@ -24,7 +24,8 @@ impl Scenario {
         let (device, locking) = (&self.device, Locking::Nothing);
         let begun =
             self.streams.begin_recording(peer, (number, 0), wishes, device, locking).unwrap();
-        assert!(matches!(begun, Beginning::Begun { .. }));
+        let Beginning::Begun { stream, .. } = begun else { panic!("nothing is locked") };
+        self.streams.start(stream, &self.device, Locking::Nothing);
         number
     }
 
