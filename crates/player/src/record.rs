@@ -24,9 +24,9 @@ use crate::server::Server;
 /// another device: each sample as it is heard. The file is a WAV of 32-bit floating point at the
 /// device's rate, unless something else is chosen. What the device captures comes through ports of
 /// the graph (consort record:input_FL): connect them with any others, and the file has what they
-/// play. The recording goes on with another driver. If the server dies, it goes on with the next
-/// one, and says how many frames are missing. A terminal shows the time, and the level of what is
-/// recorded. Ctrl-C ends the recording.
+/// play. The recording goes on with another driver that plays streams. If the server dies, it goes
+/// on with the next one, and says how many frames are missing. A terminal shows the time, and the
+/// level of what is recorded. Ctrl-C ends the recording.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort record take.wav

@@ -1,6 +1,6 @@
 //! The rows of the desktop's table: what plays, and what is counted meanwhile.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ const PIPEWIRES_MOST: u32 = 8192;
 const PIPEWIRES_DEFAULT: u32 = 2048;
 
 /// All rows, in the order of the table.
-pub const ROWS: [Row; 13] = [
+pub const ROWS: [Row; 14] = [
     row("player with 2 s queued", patient),
     own_row("consort play with 2 s queued", own_patient),
     row("the same player beside a program with 64 frames", beside),
@@ -70,6 +70,7 @@ pub const ROWS: [Row; 13] = [
     row("nobody connected", nobody),
     row("connected, paused", paused),
     row("player with 2 s queued, 44.1 kHz", resampled),
+    row("player with 2 s queued, recorded", recorded),
     row("100 streams", hundred),
     row("500 streams", five_hundred),
     Row { pipewires_most: PIPEWIRES_DEFAULT, ..row("changes with 2 s queued", changes::measure) },
@@ -154,6 +155,17 @@ fn resampled(scene: &mut Scene) -> Result<()> {
     scene.settle();
     let spent = scene.count(&[player.pid()], &[])?;
     scene.cpu(&spent, Some(player.pid()), "PulseAudio's")?;
+    player.stop()
+}
+
+/// Somebody hears the device: no system can leave out what nobody would notice.
+fn recorded(scene: &mut Scene) -> Result<()> {
+    let (_, monitor) = scene.desktop.installed.system.sink_and_monitor();
+    let mut player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    player.record(monitor, Path::new("/dev/null"))?;
+    scene.settle();
+    let spent = scene.count(&[player.pid()], &[])?;
+    scene.cpu(&spent, Some(player.pid()), "")?;
     player.stop()
 }
 

@@ -2,8 +2,8 @@
 //! their device has of them.
 //!
 //! A stream is *granted* until its program has sent its memory, then *begun*, which means that its
-//! device's thread has it, and *closing* until it is back from there. Its memory counts until then.
-//! One that is *moving* is begun again on another device when it is back.
+//! device's thread has it as soon as its program is answered, and *closing* until it is back. Its
+//! memory counts until then. One that is *moving* is begun again on another device when it is back.
 
 mod adding;
 mod admission;

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use convert::StreamFormat;
 use pulseaudio::protocol::PulseError;
 
 use super::FrontEnd;
 use super::modules::OwnDevice;
+use super::source_outputs::SourceOutput;
 use crate::output::{Devices, HeardVolume, NewNullDevice, Refusal};
 
 /// How often a server that cannot take a stream back yet is asked again.
@@ -150,8 +152,8 @@ impl<D: Devices> FrontEnd<D> {
                 input.playback.leave(now_ns);
             }
         }
-        for output in self.outputs.values_mut() {
-            if output.adrift.is_none() && output.recording.has_ended() {
+        for index in self.outputs_that_end() {
+            if let Some(output) = self.outputs.get_mut(&index) {
                 output.adrift = Some(Adrift::Ended);
                 output.recording.leave(now_ns);
                 are_some = true;
@@ -163,6 +165,24 @@ impl<D: Devices> FrontEnd<D> {
             self.refresh(now_ns);
             self.find_places(now_ns);
         }
+    }
+
+    /// Returns the streams that record which the server has ended, and those whose source has other
+    /// samples now: they stay in the graph with another driver, and are converted for the one
+    /// before.
+    fn outputs_that_end(&self) -> Vec<u32> {
+        let fits = |output: &SourceOutput<D::Input>| {
+            let there = self.samples_of(output.source);
+            there.is_some_and(|there| {
+                StreamFormat { rate_hz: there.rate_hz, map: there.map }
+                    == *output.recording.source()
+            })
+        };
+        let ends = |output: &SourceOutput<D::Input>| {
+            output.adrift.is_none() && (output.recording.has_ended() || !fits(output))
+        };
+        let all = self.outputs.iter().filter(|(_, output)| ends(output));
+        all.map(|(index, _)| *index).collect()
     }
 
     /// Tries again to find places for streams, if it is time; gives up what is missing for too

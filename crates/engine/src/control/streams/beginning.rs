@@ -44,7 +44,7 @@ pub(in crate::control) enum Beginning {
 }
 
 impl Streams {
-    /// Maps the memory of a granted stream, and has it counted as locked.
+    /// Maps the memory of a granted stream. What is to be locked of it is counted as that.
     pub(super) fn begin(
         &mut self,
         peer: u64,

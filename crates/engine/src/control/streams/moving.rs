@@ -161,7 +161,10 @@ impl Streams {
     pub(super) fn arrive(&mut self, arrival: Arrival, driver: &DriverFacts) -> bool {
         let number = arrival.number();
         let Some(open) = self.streams.get_mut(&number) else { return false };
-        let State::Moving { page, to } = &open.state else { return false };
+        let State::Moving { page, to } = &open.state else {
+            self.forget(number);
+            return false;
+        };
         let (page, to) = (Arc::clone(page), *to);
         let facts = self.devices.facts(to, driver);
         let is_played = to != DRIVER || driver.plays_streams;
@@ -170,7 +173,7 @@ impl Streams {
             self.forget(number);
             return false;
         };
-        let begins = device.begin_loop(facts);
+        device.begin_loop(facts);
         (open.device, open.state, open.ordered) = (to, State::Begun(page), open.routes);
         let fade_frames = fade_frames(facts.sample_rate_hz);
         let order = match arrival {
@@ -190,7 +193,7 @@ impl Streams {
         device.calls.add(number, now_ns());
         device.shared.call();
         self.show_state(number);
-        begins && to == DRIVER
+        to == DRIVER
     }
 }
 

@@ -148,11 +148,13 @@ impl Control {
             Ok(Beginning::Begun { memory, stream }) => {
                 let reply = Reply::Stream(StreamReply::Begun);
                 let memory = memory.into_iter().map(Arc::new).collect();
-                if !self.peers.reply_with(ticket, reply, memory) {
-                    return self.close_peer(peer);
-                }
+                let is_there = self.peers.reply_with(ticket, reply, memory);
                 if self.streams.start(stream, &self.settings.driver, self.clients.locking) {
                     self.publisher.need(now_ns());
+                }
+                // After the start: its device's thread gives a stream back that ends.
+                if !is_there {
+                    self.close_peer(peer);
                 }
             }
             Ok(Beginning::TooLarge(shape)) => {

@@ -183,6 +183,24 @@ fn what_a_device_captures_is_a_source_and_the_default_one() {
 }
 
 #[test]
+fn a_recording_is_converted_for_the_next_driver() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.front_end.devices_mut().devices[0].format.captured = 2;
+    scene.front_end.devices_changed(0);
+    let reply = scene.recording(client, asked());
+    assert_eq!(reply.sink_index, 1);
+    let samples = scene.recorded(client, reply.channel).concat();
+    assert!(samples.contains(&HALF) && samples.contains(&QUARTER));
+    scene.front_end.devices_mut().devices[0].format.captured = 1;
+    scene.front_end.devices_changed(0);
+    assert_eq!(scene.front_end.devices_mut().recorded.len(), 2, "as another stream");
+    let samples = scene.recorded(client, reply.channel).concat();
+    let after = samples.len() / 2;
+    assert!(after > 0 && samples[after..].iter().all(|sample| *sample == HALF), "{samples:?}");
+}
+
+#[test]
 fn volumes_of_a_recording_and_of_its_source_are_heard_in_it() {
     let mut scene = Scene::new();
     let [client, mixer] = [scene.admitted(), scene.admitted()];

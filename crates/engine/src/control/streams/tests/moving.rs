@@ -133,6 +133,19 @@ fn a_stream_that_is_closed_on_its_way_has_ended() {
 }
 
 #[test]
+fn a_stream_that_is_closed_before_it_begins_again_has_ended() {
+    let (mut scenario, _other, number) = begun();
+    let page = scenario.page(number);
+    scenario.move_to(1, number, "other").unwrap();
+    scenario.ordered();
+    scenario.streams.take_returns();
+    assert_eq!(scenario.streams.close(1, number), Ok(()));
+    assert_eq!(scenario.arrive(), [false]);
+    assert!(page.has_ended() && scenario.streams.is_empty());
+    assert_eq!(scenario.streams.budget.used(), 0);
+}
+
+#[test]
 fn a_stream_outlives_the_device_that_it_has_left_and_ends_with_the_one_that_it_goes_to() {
     for (removed, survives) in [("first", true), ("second", false)] {
         let mut scenario = Scenario::new();
