@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use harness::{Finished, Program, Server, Stretch, command_in, eventually};
+use harness::{Counts, Finished, Program, Server, Stretch, command_in, eventually};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
@@ -318,6 +318,38 @@ fn a_default_sink_that_cannot_be_kept_is_chosen_all_the_same() {
     eventually("it is reported", || {
         let said = server.program().stderr();
         said.contains("desktop-under-test.json: ").then_some(())
+    });
+}
+
+#[test]
+fn a_program_of_jack_misses_nothing_when_the_front_end_is_killed() {
+    harness::in_three_attempts(|| {
+        let mut server = Server::start(&options(&["--pulse"]));
+        await_socket(&server);
+        let _source = server.probe(&["source", "source"]);
+        let check = server.probe(&["check", "check", "--from", "source:out"]);
+        let file = server.directory().join("played.wav");
+        noises(20 * RATE_HZ as usize).write(&file);
+        for _ in 0..3 {
+            let mut command = command_in(server.directory(), Path::new("paplay"));
+            command.arg(&file).env_remove("PULSE_SERVER");
+            let player = Program::start(command);
+            let has_stream = || {
+                server.consort_json(&["status"])["streams"]
+                    .as_array()
+                    .is_some_and(|all| !all.is_empty())
+            };
+            eventually("it plays", || has_stream().then_some(()));
+            kill_front_end(&mut server);
+            assert_ne!(player.finish().code, Some(0), "its connection has ended");
+            await_front_end(&mut server);
+        }
+        let counts = Counts::of(check);
+        assert!(counts.good > 10, "{counts:?}");
+        if counts.wrong + counts.missed > 0 {
+            return Err(format!("{counts:?}"));
+        }
+        Ok(())
     });
 }
 

@@ -66,20 +66,22 @@ fn chromium_plays_to_the_end_when_it_is_late() {
 #[test]
 fn arecord_takes_what_is_played_through_alsas_plug_in() {
     let sound = ramps(2 * RATE_HZ as usize);
-    in_three_attempts(|| {
-        let scene = Scene::new();
-        let played = scene.file("played.wav", &sound);
-        let taken = scene.server.directory().join("taken.wav");
-        let format = ["-f", "S16_LE", "-r", "48000", "-c", "2"];
-        let arguments = [&["-q", "-D", "pulse"], &format[..], &[path(&taken)]].concat();
-        let recorder = scene.spawn("arecord", &arguments);
-        await_streams(&scene, "source-outputs", 1);
-        scene.run("paplay", &[path(&played)]).expect_success();
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        recorder.signal(Signal::INT);
-        recorder.finish();
-        compare(&Sound::read(&taken), &sound.channels)
-    });
+    for device in ["pulse", "default"] {
+        in_three_attempts(|| {
+            let scene = Scene::new();
+            let played = scene.file("played.wav", &sound);
+            let taken = scene.server.directory().join("taken.wav");
+            let format = ["-f", "S16_LE", "-r", "48000", "-c", "2"];
+            let arguments = [&["-q", "-D", device], &format[..], &[path(&taken)]].concat();
+            let recorder = scene.spawn("arecord", &arguments);
+            await_streams(&scene, "source-outputs", 1);
+            scene.run("paplay", &[path(&played)]).expect_success();
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            recorder.signal(Signal::INT);
+            recorder.finish();
+            compare(&Sound::read(&taken), &sound.channels)
+        });
+    }
 }
 
 #[test]

@@ -226,9 +226,6 @@ impl CycleThread {
         match &mut swap {
             // Started for the plan's quantum.
             Some(swap) => {
-                // What is ordered may be for the driver before: it is cut as well, and ordered
-                // again.
-                self.take_stream_orders();
                 self.cut_streams();
                 swap.take_place_of(&mut self.driver, &mut self.capture);
             }

@@ -46,6 +46,11 @@ impl StreamHost for Host {
         self.driver.card()
     }
 
+    fn plays(&mut self, _channels: usize) -> bool {
+        // No other device takes its place.
+        true
+    }
+
     fn play_streams(&mut self, on: bool) {
         if on {
             // Its cycles are those of programs that record it.

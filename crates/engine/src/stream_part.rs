@@ -121,6 +121,10 @@ pub trait StreamHost {
     /// Returns the hardware; `None`: it plays no streams. Thread: cycle.
     fn card(&mut self) -> Option<&mut dyn Card>;
 
+    /// Returns whether it plays streams, with as many channels. What was ordered for the driver
+    /// before may come to the next one. Thread: cycle.
+    fn plays(&mut self, channels: usize) -> bool;
+
     /// The first stream begins, or the last one has ended. Thread: cycle.
     fn play_streams(&mut self, on: bool);
 
@@ -211,6 +215,9 @@ impl StreamPart {
     pub fn take_orders(&mut self, host: &mut impl StreamHost) {
         while let Ok(order) = self.orders.pop() {
             let refused = match order {
+                StreamOrder::Begin(device) if !host.plays(device.cycle.channels()) => {
+                    Some(StreamReturn::Device { device, is_cut: true })
+                }
                 StreamOrder::Begin(device) => {
                     self.end(host, true);
                     self.device = Some(device);
@@ -325,5 +332,41 @@ impl StreamPart {
         if mem::replace(&mut self.answered_calls, calls) != calls && self.has_device() {
             host.call_control();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::stream_rings;
+
+    /// A driver that plays no streams.
+    struct NoCard;
+
+    impl StreamHost for NoCard {
+        fn card(&mut self) -> Option<&mut dyn Card> {
+            None
+        }
+
+        fn plays(&mut self, _channels: usize) -> bool {
+            false
+        }
+
+        fn play_streams(&mut self, _on: bool) {
+            panic!("it plays none");
+        }
+
+        fn call_control(&self) {}
+    }
+
+    #[test]
+    fn a_loop_that_was_ordered_for_another_driver_comes_back() {
+        let ((mut orders, mut returns), (theirs, to_control)) = stream_rings();
+        let mut part = StreamPart::new(theirs, to_control);
+        let device = StreamDevice::new(48_000, 2, Gains::default(), 64);
+        orders.push(StreamOrder::Begin(device)).expect("room");
+        part.take_orders(&mut NoCard);
+        assert!(!part.has_device());
+        assert!(matches!(returns.pop(), Ok(StreamReturn::Device { is_cut: true, .. })));
     }
 }

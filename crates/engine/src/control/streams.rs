@@ -1,9 +1,9 @@
 //! The streams of all programs: who has which, how much memory they take, and what the thread of
 //! their device has of them.
 //!
-//! A stream is *granted* until its program has sent its memory, then *begun*, which means that its
-//! device's thread has it as soon as its program is answered, and *closing* until it is back. Its
-//! memory counts until then. One that is *moving* is begun again on another device when it is back.
+//! A stream is *granted* until its program has sent its memory, then *begun*: its device's thread
+//! has it, or gets it when its program is answered. It is *closing* until it is back. Its memory
+//! counts until then. One that is *moving* is begun again on another device when it is back.
 
 mod adding;
 mod admission;

@@ -27,6 +27,11 @@ impl StreamHost for DriverHost<'_> {
         self.driver.card()
     }
 
+    fn plays(&mut self, channels: usize) -> bool {
+        let is_wide = self.driver.channels().playback as usize == channels;
+        is_wide && self.driver.card().is_some()
+    }
+
     fn play_streams(&mut self, on: bool) {
         if on {
             self.driver.begin_streams(self.graph_is_heard);

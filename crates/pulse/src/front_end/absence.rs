@@ -152,8 +152,8 @@ impl<D: Devices> FrontEnd<D> {
                 input.playback.leave(now_ns);
             }
         }
-        for index in self.outputs_that_end() {
-            if let Some(output) = self.outputs.get_mut(&index) {
+        for output in self.outputs.values_mut() {
+            if output.adrift.is_none() && output.recording.has_ended() {
                 output.adrift = Some(Adrift::Ended);
                 output.recording.leave(now_ns);
                 are_some = true;
@@ -167,22 +167,29 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// Returns the streams that record which the server has ended, and those whose source has other
-    /// samples now: they stay in the graph with another driver, and are converted for the one
-    /// before.
-    fn outputs_that_end(&self) -> Vec<u32> {
+    /// Has recordings go on as other streams whose source has other samples than they are converted
+    /// from: they stay in the graph with another driver. As long as it captures nothing, they wait.
+    pub(super) fn convert_recordings_again(&mut self, now_ns: u64) {
         let fits = |output: &SourceOutput<D::Input>| {
             let there = self.samples_of(output.source);
-            there.is_some_and(|there| {
-                StreamFormat { rate_hz: there.rate_hz, map: there.map }
-                    == *output.recording.source()
+            there.is_none_or(|there| {
+                let there = StreamFormat { rate_hz: there.rate_hz, map: there.map };
+                there == *output.recording.source()
             })
         };
-        let ends = |output: &SourceOutput<D::Input>| {
-            output.adrift.is_none() && (output.recording.has_ended() || !fits(output))
-        };
-        let all = self.outputs.iter().filter(|(_, output)| ends(output));
-        all.map(|(index, _)| *index).collect()
+        let all = self.outputs.iter();
+        let others = all.filter(|(_, output)| output.adrift.is_none() && !fits(output));
+        let others: Vec<u32> = others.map(|(index, _)| *index).collect();
+        for index in &others {
+            if let Some(output) = self.outputs.get_mut(index) {
+                output.adrift = Some(Adrift::Ended);
+                output.recording.leave(now_ns);
+            }
+        }
+        if !others.is_empty() {
+            self.absence.wait_until(now_ns.saturating_add(REOPENING_NS));
+            self.find_places(now_ns);
+        }
     }
 
     /// Tries again to find places for streams, if it is time; gives up what is missing for too

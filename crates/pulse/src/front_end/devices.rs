@@ -29,6 +29,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.restart_links(now_ns);
         self.note_ended_streams(now_ns);
+        self.convert_recordings_again(now_ns);
         self.announce_states(now_ns);
     }
 
