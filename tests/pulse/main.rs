@@ -24,6 +24,7 @@ mod mumble;
 mod network;
 mod networks;
 mod obs;
+mod one_stream;
 mod other_release;
 mod pactl;
 mod pages;

@@ -27,8 +27,8 @@ pub(crate) struct NewInput {
 
 /// The program's end of a record stream: a ring. Positions count its frames.
 pub(crate) trait Input {
-    /// Returns the server's number of it.
-    fn number(&self) -> u32;
+    /// Returns the server's number of it; `None` if the server has no part in it.
+    fn number(&self) -> Option<u32>;
 
     /// Returns the server's volume of it, also once it has ended.
     fn volume(&self) -> Volume;

@@ -252,8 +252,8 @@ pub(crate) trait Output {
     /// Returns the position after the last frame that was written.
     fn written(&self) -> u64;
 
-    /// Returns the samples of a channel, `frames` frames from `position` on, which were written and
-    /// not heard, in two pieces.
+    /// Returns the samples of a channel, `frames` frames from `position` on, in two pieces: they
+    /// were written, no longer ago than the ring holds.
     fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2];
 
     /// States a wish, to be obeyed after [`commit`](Self::commit).

@@ -10,6 +10,7 @@ use super::FrontEnd;
 use super::modules::OwnDevice;
 use super::source_outputs::SourceOutput;
 use crate::output::{Devices, HeardVolume, NewNullDevice, Refusal};
+use crate::recording::Recorded;
 
 /// How often a server that cannot take a stream back yet is asked again.
 const RETRY_NS: u64 = 50_000_000;
@@ -81,7 +82,8 @@ impl<D: Devices> FrontEnd<D> {
             input.adrift = Some(Adrift::ServerGone);
             input.playback.leave(now_ns);
         }
-        for output in self.outputs.values_mut() {
+        // What records another stream alone goes on when that does.
+        for output in self.outputs.values_mut().filter(|output| output.monitors.is_none()) {
             output.adrift = Some(Adrift::ServerGone);
             output.recording.leave(now_ns);
         }
@@ -178,7 +180,9 @@ impl<D: Devices> FrontEnd<D> {
             })
         };
         let all = self.outputs.iter();
-        let others = all.filter(|(_, output)| output.adrift.is_none() && !fits(output));
+        let others = all.filter(|(_, output)| {
+            output.adrift.is_none() && output.monitors.is_none() && !fits(output)
+        });
         let others: Vec<u32> = others.map(|(index, _)| *index).collect();
         for index in &others {
             if let Some(output) = self.outputs.get_mut(index) {
@@ -310,8 +314,13 @@ impl<D: Devices> FrontEnd<D> {
         let Some(output) = self.outputs.get_mut(&index) else { return Ok(()) };
         if adrift == Adrift::ServerGone && *output.recording.source() == stream {
             let devices = &mut self.devices;
-            let returned =
-                output.recording.return_with(|input| devices.return_input(input), now_ns);
+            let returned = output.recording.return_with(
+                |input| match input {
+                    Recorded::Server(input) => devices.return_input(input),
+                    Recorded::Stream(_) => Ok(()),
+                },
+                now_ns,
+            );
             match returned {
                 Ok(()) => {
                     output.adrift = None;

@@ -113,6 +113,7 @@ impl<D: Devices> FrontEnd<D> {
                             input.playback.keep_at_most(most);
                         }
                     }
+                    self.note_heard(index, now_ns);
                     let Some(input) = self.inputs.get_mut(index) else { return };
                     let ran = input.playback.runs();
                     input.playback.write(seek, bytes, now_ns);

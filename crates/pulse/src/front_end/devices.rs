@@ -233,7 +233,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         let of_home = |output: &SourceOutput<D::Input>| {
             let is_monitor = matches!(output.source, Source::Monitor(_));
-            let device = homes.get(&output.recording.input().number()).filter(|_| is_monitor)?;
+            let device = homes.get(&output.recording.input().number()?).filter(|_| is_monitor)?;
             let source = Source::Monitor(self.sinks.of_device(device.as_deref())?);
             (output.adrift.is_none() && output.source != source).then_some(source)
         };

@@ -13,6 +13,7 @@ use super::sources::Source;
 use super::{Answer, Answered, Client, FrontEnd};
 use crate::input::Input as _;
 use crate::output::{Devices, Output as _};
+use crate::recording::Recorded;
 
 impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that plays.
@@ -163,7 +164,7 @@ impl<D: Devices> FrontEnd<D> {
         };
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: samples.rate_hz, map: samples.map };
-        let input = self.listen_to(listening)?;
+        let input = Recorded::Server(self.listen_to(listening)?);
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         let gone_on = output.recording.go_on_with(input, stream, now_ns);
         gone_on.map_err(|_| PulseError::NotSupported)?;

@@ -20,7 +20,7 @@ use super::{Answer, Answered, Client, FrontEnd, format, offers, properties, trea
 use crate::input::NewInput;
 use crate::output::Devices;
 use crate::playback::{Latency, Pace};
-use crate::recording::{Manner, RecordAttributes, RecordRequested, Recording};
+use crate::recording::{Manner, RecordAttributes, RecordRequested, Recorded, Recording, Tap};
 use crate::wire;
 
 /// How much may wait in the device and its ring, so that nothing is lost while this process has to
@@ -148,24 +148,33 @@ impl<D: Devices> FrontEnd<D> {
         now_ns: u64,
     ) -> Result<u32, PulseError> {
         self.refresh(now_ns);
-        let source = self.find_source(asked.source_index, asked.source_name.as_deref())?;
+        let named = (asked.source_index, asked.source_name.as_deref());
+        let source = match (asked.direct_on_input_index, named) {
+            (None, (index, name)) => self.find_source(index, name)?,
+            (Some(input), (None, None)) => self.source_of_input(input, None)?,
+            (Some(input), (index, name)) => {
+                self.source_of_input(input, Some(self.find_source(index, name)?))?
+            }
+        };
         let account = self.clients.get(&client).ok_or(PulseError::NoEntity)?.origin.account;
         self.check_streams_of(account)?;
-        if let Some(input) = asked.direct_on_input_index {
-            self.inputs.get(input).ok_or(PulseError::NoEntity)?;
-            // The server mixes before anything is recorded.
-            return Err(PulseError::NotSupported);
-        }
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
         let props = self.limited_for(account, 0, props)?;
+        let monitors = asked.direct_on_input_index;
         let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
-        let wanted = treatment::asked(asked.source_index, asked.source_name.as_deref(), states);
+        let wanted = treatment::asked(named.0.or(monitors), named.1, states);
         let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
         let chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
-        let source = chosen.unwrap_or(source);
+        // What one stream plays is nowhere else.
+        let source = chosen.filter(|_| monitors.is_none()).unwrap_or(source);
         self.check_hears(client, source)?;
-        let device = self.samples_of(source).ok_or(PulseError::NoEntity)?;
+        let alone = monitors.and_then(|input| self.inputs.get(input));
+        let alone = alone.map(|input| *input.playback.stream());
+        let device = match alone {
+            Some(stream) => format::floating(stream.rate_hz, stream.map),
+            None => self.samples_of(source).ok_or(PulseError::NoEntity)?,
+        };
         let described = (&asked.sample_spec, &asked.channel_map);
         let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;
         let channels = program.map.channels();
@@ -193,7 +202,10 @@ impl<D: Devices> FrontEnd<D> {
             account,
             volume: Volume::default(),
         };
-        let input = self.listen_to(listening)?;
+        let input = match alone {
+            Some(stream) => Recorded::Stream(Tap::new(stream.rate_hz, stream.map.channels())),
+            None => Recorded::Server(self.listen_to(listening)?),
+        };
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: device.rate_hz, map: device.map };
         let manner = Manner {
@@ -214,7 +226,8 @@ impl<D: Devices> FrontEnd<D> {
             channel,
             account,
             source,
-            stays: start.may_move.map_or(asked.flags.no_move, |may| !may),
+            monitors,
+            stays: monitors.is_some() || start.may_move.map_or(asked.flags.no_move, |may| !may),
             is_pinned: treatment::is_chosen(&treatment.device),
             treatment,
             props,

@@ -322,8 +322,8 @@ pub(crate) const TONE_NUMBER: u32 = 1000;
 pub(crate) const FRAMES_AT_ONCE: usize = 480;
 
 impl Input for Tone {
-    fn number(&self) -> u32 {
-        TONE_NUMBER
+    fn number(&self) -> Option<u32> {
+        Some(TONE_NUMBER)
     }
 
     fn volume(&self) -> Volume {

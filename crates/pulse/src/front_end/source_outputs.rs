@@ -16,7 +16,7 @@ use super::{Answer, Answered, FrontEnd, format};
 use crate::input::Input as _;
 use crate::output::Devices;
 use crate::playback::gains;
-use crate::recording::Recording;
+use crate::recording::{Recorded, Recording};
 use crate::wire;
 
 /// Most bytes that are passed to a connection before it has sent them.
@@ -34,6 +34,8 @@ pub(super) struct SourceOutput<I> {
     /// The account that it counts for.
     pub account: u32,
     pub source: Source,
+    /// The sink input that it records alone.
+    pub monitors: Option<u32>,
     /// It must not be moved.
     pub stays: bool,
     /// A user has moved it there, and another default source does not move it.
@@ -48,7 +50,7 @@ pub(super) struct SourceOutput<I> {
     pub adrift: Option<Adrift>,
     /// Its program was notified that its source sleeps.
     pub is_suspended: bool,
-    pub recording: Recording<I>,
+    pub recording: Recording<Recorded<I>>,
 }
 
 impl<D: Devices> FrontEnd<D> {
@@ -110,9 +112,12 @@ impl<D: Devices> FrontEnd<D> {
         Ok(Answer::Done)
     }
 
-    /// A stream is recorded with its own volume and that of its source.
+    /// A stream is recorded with its own volume and that of its source, and of the sink input that
+    /// it records alone.
     pub(super) fn apply_output_gains(&mut self, index: u32) {
-        let Some(of) = self.outputs.get(&index).map(|output| output.source) else { return };
+        let Some(output) = self.outputs.get(&index) else { return };
+        let of = output.source;
+        let heard = output.monitors.map(|input| self.heard_gains(input)).unwrap_or_default();
         let Some(source) = self.samples_of(of) else { return };
         let Some(output) = self.outputs.get_mut(&index) else { return };
         let map = output.recording.program().map;
@@ -122,7 +127,7 @@ impl<D: Devices> FrontEnd<D> {
         let volume = of_source.volume.filter(|volume| volume.channels().len() == channels);
         let volume = volume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
         let shared = gains(&volume, of_source.is_muted, &source.map, &source.map);
-        output.recording.set_gains(product(&own, &shared));
+        output.recording.set_gains(product(&product(&own, &shared), &heard));
     }
 
     /// Ends a stream; its program is notified.
@@ -149,6 +154,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Does what is due for a stream that records.
     pub(super) fn update_output(&mut self, index: u32, now_ns: u64) {
+        self.follow_input(index, now_ns);
         let Some(output) = self.outputs.get(&index) else { return };
         let most = self.most_kept(output.account, output.recording.kept_bytes());
         let Some(output) = self.outputs.get_mut(&index) else { return };

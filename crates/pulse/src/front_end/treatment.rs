@@ -61,11 +61,13 @@ impl Treatment {
     }
 
     /// Returns the properties that programs see: with the reasons, and the number that the stream
-    /// has on the server, where it is one of this process.
-    pub fn shown(&self, props: &Props, stream: u32) -> Props {
+    /// has on the server, if it is one there, where it is one of this process.
+    pub fn shown(&self, props: &Props, stream: Option<u32>) -> Props {
         let mut shown = props.clone();
-        properties::set(&mut shown, c"consort.stream", &stream.to_string());
-        properties::set(&mut shown, c"consort.process", &std::process::id().to_string());
+        if let Some(stream) = stream {
+            properties::set(&mut shown, c"consort.stream", &stream.to_string());
+            properties::set(&mut shown, c"consort.process", &std::process::id().to_string());
+        }
         properties::set(&mut shown, RESTORED_AS, &self.key);
         properties::set(&mut shown, c"consort.why.device", &self.device.to_string());
         properties::set(&mut shown, c"consort.why.volume", &self.volume.to_string());

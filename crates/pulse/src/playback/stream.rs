@@ -361,9 +361,9 @@ impl<O: Output> Playback<O> {
         self.last_heard
     }
 
-    /// Returns the position that is heard. The device says at most 10 ms before that a stream will
+    /// Returns the position of the ring that is heard. The device says at most 10 ms before that a stream will
     /// hold because nothing more has been written: until then it runs, and may run on.
-    fn heard_position(&mut self, now_ns: u64) -> u64 {
+    pub fn heard_position(&mut self, now_ns: u64) -> u64 {
         let timing = self.output.timing();
         let position = timing.position_at(now_ns);
         let plays = self.runs && self.begins_at.is_none();

@@ -22,6 +22,9 @@ impl RampedGains {
 
     /// Begins to move to other gains.
     pub fn set(&mut self, gains: Gains) {
+        if self.to == gains {
+            return;
+        }
         let mut now = [0.0; convert::MAX_CHANNELS];
         for (channel, gain) in now.iter_mut().enumerate() {
             *gain = self.at(channel, self.passed);

@@ -122,6 +122,11 @@ impl<I: Input> Recording<I> {
         &self.input
     }
 
+    /// Returns its end of a stream of the server, which is to be changed.
+    pub fn input_mut(&mut self) -> &mut I {
+        &mut self.input
+    }
+
     /// Returns the samples that its program receives.
     pub fn program(&self) -> &ProgramFormat {
         &self.program

@@ -32,8 +32,8 @@ fn is_made(wish: &Result<u64, WishError>) -> bool {
 }
 
 impl Input for ServerInput {
-    fn number(&self) -> u32 {
-        self.stream.number()
+    fn number(&self) -> Option<u32> {
+        Some(self.stream.number())
     }
 
     fn volume(&self) -> Volume {

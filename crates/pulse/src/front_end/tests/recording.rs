@@ -137,8 +137,13 @@ fn a_recording_that_makes_no_sense_is_refused() {
     let direct = RecordStreamParams { direct_on_input_index: Some(3), ..asked() };
     assert_eq!(refused(&mut scene, direct), PulseError::NoEntity);
     let playing = scene.stream(client).stream_index;
-    let direct = RecordStreamParams { direct_on_input_index: Some(playing), ..asked() };
-    assert_eq!(refused(&mut scene, direct), PulseError::NotSupported);
+    scene.front_end.devices_mut().devices[0].format.captured = 1;
+    scene.front_end.devices_changed(0);
+    let (direct_on_input_index, source_index) = (Some(playing), Some(1));
+    let direct = RecordStreamParams { direct_on_input_index, source_index, ..asked() };
+    assert_eq!(refused(&mut scene, direct), PulseError::Invalid, "not the monitor of its sink");
+    scene.front_end.devices_mut().devices[0].format.captured = 0;
+    scene.front_end.devices_changed(0);
     scene.front_end.devices_mut().refuses = true;
     assert_eq!(refused(&mut scene, asked()), PulseError::AccessDenied, "by the server's policy");
     scene.front_end.devices_mut().refuses = false;
@@ -289,4 +294,34 @@ fn buffer_attributes_are_granted_again() {
         scene.ask(client, &Command::SetRecordStreamBufferAttr(asked)).expect("granted");
     assert_eq!(granted.buffer_attr.fragment_size, 19_200);
     assert_eq!(granted.configured_source_latency, 100_000);
+}
+
+/// A stream that records what another one plays.
+fn direct(input: u32) -> RecordStreamParams {
+    RecordStreamParams { direct_on_input_index: Some(input), ..asked() }
+}
+
+#[test]
+fn a_recording_of_one_stream_asks_nothing_of_the_server_and_ends_with_it() {
+    let mut scene = Scene::new();
+    let [player, meter] = [scene.admitted(), scene.admitted()];
+    let playing = scene.stream(player);
+    let reply = scene.recording(meter, direct(playing.stream_index));
+    assert_eq!((reply.sink_index, reply.sink_name.as_deref()), (0, Some(c"consort.monitor")));
+    assert_eq!(scene.front_end.devices_mut().recorded, []);
+    // The device without sound hears nothing of it.
+    for _ in 0..3 {
+        let samples = scene.recorded(meter, reply.channel).concat();
+        assert!(samples.iter().all(|sample| *sample == 0));
+    }
+    let to_other = pulseaudio::protocol::MoveStreamParams {
+        index: Some(reply.stream_index),
+        device_index: Some(0),
+        device_name: None,
+    };
+    assert_eq!(scene.tell(meter, &Command::MoveSourceOutput(to_other)), Ok(()));
+    scene.events(meter);
+    scene.tell(player, &Command::DeletePlaybackStream(playing.channel)).expect("deleted");
+    scene.front_end.update(scene.now_ns);
+    assert_eq!(scene.events(meter), [Command::RecordStreamKilled(reply.channel)]);
 }

@@ -2,6 +2,7 @@
 
 mod card;
 mod indices;
+mod monitored;
 mod motion;
 mod moving;
 
