@@ -361,8 +361,8 @@ impl<O: Output> Playback<O> {
         self.last_heard
     }
 
-    /// Returns the position of the ring that is heard. The device says at most 10 ms before that a stream will
-    /// hold because nothing more has been written: until then it runs, and may run on.
+    /// Returns the position of the ring that is heard. The device says at most 10 ms before that a
+    /// stream will hold because nothing more has been written: until then it runs, and may run on.
     pub fn heard_position(&mut self, now_ns: u64) -> u64 {
         let timing = self.output.timing();
         let position = timing.position_at(now_ns);
