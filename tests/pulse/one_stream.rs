@@ -3,7 +3,7 @@
 use harness::{Program, Sound, eventually, in_three_attempts};
 use rustix::process::Signal;
 
-use crate::programs::{await_streams, screen};
+use crate::programs::{await_streams, screen, source};
 use crate::{RATE_HZ, Scene, compare, is_installed, path, ramps};
 
 #[test]
@@ -60,4 +60,23 @@ fn pavucontrol_has_a_meter_for_each_stream_that_plays() {
     eventually("only those of the sources", || (meters() == own).then_some(()));
     assert!(mixer.is_running(), "{}", mixer.stderr());
     mixer.terminate();
+}
+
+#[test]
+fn a_meter_has_the_peaks_of_its_stream_with_its_volume() {
+    let scene = Scene::new();
+    if scene.run("/usr/bin/python3", &["-c", "import pulsectl"]).code != Some(0) {
+        return harness::not_run("python3-pulsectl is not installed");
+    }
+    let of_level =
+        |level: f32| Sound::of(RATE_HZ, &[0; 2].map(|_| vec![level; 8 * RATE_HZ as usize]));
+    let quiet = scene.file("quiet.wav", &of_level(0.25));
+    let loud = scene.file("loud.wav", &of_level(0.5));
+    let _quiet = scene.spawn("paplay", &["--client-name=quiet", path(&quiet)]);
+    let _loud = scene.spawn("paplay", &["--client-name=loud", path(&loud)]);
+    await_streams(&scene, "sink-inputs", 2);
+    let script = source("peaks.py");
+    let finished = scene.run("/usr/bin/python3", &[path(&script), "quiet"]).expect_success();
+    let lines: Vec<&str> = finished.stdout.lines().collect();
+    assert_eq!(lines, ["at full volume 0.250", "at half of it 0.031"]);
 }

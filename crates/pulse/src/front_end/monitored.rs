@@ -1,6 +1,8 @@
 //! Streams that record what one other stream plays, instead of all that leaves a device: the meters
 //! of single streams (`pa_stream_set_monitor_stream`).
 
+use std::ffi::CStr;
+
 use client::stream::Gains;
 use convert::MAX_CHANNELS;
 use pulseaudio::protocol::PulseError;
@@ -10,21 +12,24 @@ use super::sources::Source;
 use crate::output::{Devices, Output as _};
 
 impl<D: Devices> FrontEnd<D> {
-    /// Returns the source that a program records which asks for what the sink input `index` plays:
+    /// Returns the source that a program records which asks for what a sink input plays:
     /// the monitor of its sink, and no other.
     ///
     /// # Errors
-    /// There is no such sink input, or the program has `named` another source, which PulseAudio
-    /// refuses likewise.
+    /// There is no such sink input, or the program has named another source, by index or name,
+    /// which PulseAudio refuses likewise.
     pub(super) fn source_of_input(
         &self,
-        index: u32,
-        named: Option<Source>,
+        input: u32,
+        (index, name): (Option<u32>, Option<&CStr>),
     ) -> Result<Source, PulseError> {
-        let input = self.inputs.get(index).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get(input).ok_or(PulseError::NoEntity)?;
         let source = Source::Monitor(input.sink);
-        let is_other = named.is_some_and(|named| named != source);
-        if is_other { Err(PulseError::Invalid) } else { Ok(source) }
+        let names_one = index.is_some() || name.is_some();
+        if names_one && self.find_source(index, name)? != source {
+            return Err(PulseError::Invalid);
+        }
+        Ok(source)
     }
 
     /// Takes what a sink input plays for all streams that record it: it is about to write into its

@@ -149,32 +149,25 @@ impl<D: Devices> FrontEnd<D> {
     ) -> Result<u32, PulseError> {
         self.refresh(now_ns);
         let named = (asked.source_index, asked.source_name.as_deref());
-        let source = match (asked.direct_on_input_index, named) {
-            (None, (index, name)) => self.find_source(index, name)?,
-            (Some(input), (None, None)) => self.source_of_input(input, None)?,
-            (Some(input), (index, name)) => {
-                self.source_of_input(input, Some(self.find_source(index, name)?))?
-            }
+        let monitors = asked.direct_on_input_index;
+        let source = match monitors {
+            None => self.find_source(named.0, named.1)?,
+            Some(input) => self.source_of_input(input, named)?,
         };
         let account = self.clients.get(&client).ok_or(PulseError::NoEntity)?.origin.account;
         self.check_streams_of(account)?;
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
         let props = self.limited_for(account, 0, props)?;
-        let monitors = asked.direct_on_input_index;
         let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
-        let wanted = treatment::asked(named.0.or(monitors), named.1, states);
+        let mut wanted = treatment::asked(named.0, named.1, states);
+        wanted.names_device |= monitors.is_some();
         let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
         let chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
         // What one stream plays is nowhere else.
         let source = chosen.filter(|_| monitors.is_none()).unwrap_or(source);
         self.check_hears(client, source)?;
-        let alone = monitors.and_then(|input| self.inputs.get(input));
-        let alone = alone.map(|input| *input.playback.stream());
-        let device = match alone {
-            Some(stream) => format::floating(stream.rate_hz, stream.map),
-            None => self.samples_of(source).ok_or(PulseError::NoEntity)?,
-        };
+        let device = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let described = (&asked.sample_spec, &asked.channel_map);
         let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;
         let channels = program.map.channels();
@@ -202,9 +195,12 @@ impl<D: Devices> FrontEnd<D> {
             account,
             volume: Volume::default(),
         };
-        let input = match alone {
-            Some(stream) => Recorded::Stream(Tap::new(stream.rate_hz, stream.map.channels())),
-            None => Recorded::Server(self.listen_to(listening)?),
+        // Also for a stream that is recorded alone: the server's policy says whether this process
+        // may hear what is played.
+        let monitor = self.listen_to(listening)?;
+        let input = match monitors {
+            Some(_) => Recorded::Stream(Tap::new(device.rate_hz, device.map.channels())),
+            None => Recorded::Server(monitor),
         };
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: device.rate_hz, map: device.map };

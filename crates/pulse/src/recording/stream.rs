@@ -117,12 +117,12 @@ impl<I: Input> Recording<I> {
         self.attributes
     }
 
-    /// Returns its end of a stream of the server.
+    /// Returns what it reads.
     pub fn input(&self) -> &I {
         &self.input
     }
 
-    /// Returns its end of a stream of the server, which is to be changed.
+    /// Returns what it reads, to be changed.
     pub fn input_mut(&mut self) -> &mut I {
         &mut self.input
     }

@@ -59,9 +59,9 @@ impl Tap {
         }
     }
 
-    /// Takes what was heard since the last look. To be called before the stream writes into its
-    /// ring, too, and often enough that the ring has not gone round. While the device `sleeps`,
-    /// nothing comes; while the stream holds on a device that plays, silence.
+    /// Takes what was heard since the last look. To be called before what a program sends goes into
+    /// the ring, too: a full ring has no room for it but where heard frames are. While the device
+    /// `sleeps`, nothing comes; while the stream holds on a device that plays, silence.
     pub fn follow<O: Output>(&mut self, playback: &mut Playback<O>, sleeps: bool, now_ns: u64) {
         self.sleeps = sleeps;
         if !self.runs {
@@ -155,8 +155,9 @@ impl Input for Tap {
     }
 
     fn due_ns(&self) -> Option<u64> {
-        let looked = self.looked.filter(|_| !self.sleeps)?;
-        Some(looked.at_ns + self.interval_ns)
+        // The first look is due at once.
+        let next_ns = self.looked.map_or(0, |looked| looked.at_ns + self.interval_ns);
+        (!self.sleeps).then_some(next_ns)
     }
 
     fn has_ended(&self) -> bool {

@@ -302,24 +302,21 @@ fn direct(input: u32) -> RecordStreamParams {
 }
 
 #[test]
-fn a_recording_of_one_stream_asks_nothing_of_the_server_and_ends_with_it() {
+fn a_recording_of_one_stream_needs_the_servers_leave_and_ends_with_that_stream() {
     let mut scene = Scene::new();
     let [player, meter] = [scene.admitted(), scene.admitted()];
     let playing = scene.stream(player);
+    scene.front_end.devices_mut().refuses = true;
+    let refused = Command::CreateRecordStream(direct(playing.stream_index));
+    assert_eq!(scene.tell(meter, &refused), Err(PulseError::AccessDenied));
+    scene.front_end.devices_mut().refuses = false;
     let reply = scene.recording(meter, direct(playing.stream_index));
     assert_eq!((reply.sink_index, reply.sink_name.as_deref()), (0, Some(c"consort.monitor")));
-    assert_eq!(scene.front_end.devices_mut().recorded, []);
-    // The device without sound hears nothing of it.
+    // Not the tone that the server's stream would have had.
     for _ in 0..3 {
         let samples = scene.recorded(meter, reply.channel).concat();
         assert!(samples.iter().all(|sample| *sample == 0));
     }
-    let to_other = pulseaudio::protocol::MoveStreamParams {
-        index: Some(reply.stream_index),
-        device_index: Some(0),
-        device_name: None,
-    };
-    assert_eq!(scene.tell(meter, &Command::MoveSourceOutput(to_other)), Ok(()));
     scene.events(meter);
     scene.tell(player, &Command::DeletePlaybackStream(playing.channel)).expect("deleted");
     scene.front_end.update(scene.now_ns);

@@ -26,6 +26,7 @@ fn tap() -> Tap {
 fn a_tap_has_every_frame_that_was_heard_and_none_that_is_queued() {
     let mut playback = playback(0);
     let mut tap = tap();
+    assert_eq!(tap.due_ns(), Some(0), "the first look is due at once");
     tap.follow(&mut playback, false, 0);
     playback.put(&bytes(0, 2 * RATE_HZ as usize));
     let mut heard = Vec::new();
