@@ -29,6 +29,7 @@ mod pactl;
 mod pages;
 mod players;
 mod playing;
+mod policies;
 mod processing;
 mod programs;
 mod recording;
