@@ -32,6 +32,7 @@ mod playing;
 mod policies;
 mod processing;
 mod programs;
+mod pulsemixer;
 mod recording;
 mod resident;
 mod rings;
