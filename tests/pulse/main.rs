@@ -43,6 +43,7 @@ mod server_gone;
 mod sink_inputs;
 mod suspended;
 mod tunnels;
+mod versions;
 mod x11_bell;
 mod zeroconf;
 
