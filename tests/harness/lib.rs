@@ -15,6 +15,7 @@ mod program;
 mod python;
 mod server;
 mod sound;
+mod terminal;
 
 pub use built::{
     binary, c_compiler, c_program, c_program_with, compile_c, copy_program, example,
@@ -30,6 +31,7 @@ pub use program::{Finished, Program, wake_ups};
 pub use python::python;
 pub use server::{Server, command_in};
 pub use sound::{Sound, Stretch, noise, tone};
+pub use terminal::Terminal;
 
 use std::time::{Duration, Instant};
 

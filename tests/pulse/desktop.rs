@@ -32,7 +32,7 @@ impl Scene {
     }
 
     /// Plays a level for longer than any test takes.
-    fn play(&self, options: &[&str]) -> (Program, String) {
+    pub(crate) fn play(&self, options: &[&str]) -> (Program, String) {
         let file = self.file("level.wav", &long(0.5));
         let before = self.pactl(&["list", "short", "sink-inputs"]);
         let player = self.spawn("paplay", &[options, &[path(&file)]].concat());
@@ -45,7 +45,7 @@ impl Scene {
     }
 
     /// What `pactl` prints of one stream.
-    fn stream(&self, index: &str) -> String {
+    pub(crate) fn stream(&self, index: &str) -> String {
         let list = self.pactl(&["list", "sink-inputs"]);
         let begin = format!("Sink Input #{index}\n");
         let mut all = list.split_inclusive("\n\n");
@@ -59,7 +59,7 @@ impl Scene {
 }
 
 /// A level for a minute.
-fn long(level: f32) -> Sound {
+pub(crate) fn long(level: f32) -> Sound {
     let channel = vec![level; 60 * RATE_HZ as usize];
     Sound::of(RATE_HZ, &[channel.clone(), channel])
 }

@@ -30,8 +30,10 @@ mod pactl;
 mod pages;
 mod players;
 mod playing;
+mod policies;
 mod processing;
 mod programs;
+mod pulsemixer;
 mod recording;
 mod resident;
 mod rings;
@@ -42,6 +44,7 @@ mod server_gone;
 mod sink_inputs;
 mod suspended;
 mod tunnels;
+mod versions;
 mod x11_bell;
 mod zeroconf;
 

@@ -1,50 +1,6 @@
 //! `consort top` on a terminal of 80 columns and 24 lines, which tmux plays.
 
-use std::process::Command;
-
-use harness::{Program, Server, binary, eventually};
-
-/// A tmux server of the test's own, with one window.
-struct Terminal<'a> {
-    server: &'a Server,
-}
-
-impl<'a> Terminal<'a> {
-    fn running(server: &'a Server, command: &str) -> Self {
-        let terminal = Self { server };
-        let start = ["new-session", "-d", "-s", "top", "-x", "80", "-y", "24", command];
-        terminal.tmux(&start);
-        terminal
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.server.command("tmux");
-        // A socket in the test's own directory, and no configuration file.
-        command
-            .args(["-f", "/dev/null", "-S", "tmux.socket"])
-            .args(arguments)
-            .env("LC_ALL", "C.UTF-8");
-        command
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        Program::start(self.command(arguments)).finish().expect_success().stdout
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-t", "top"])
-    }
-
-    fn is_there(&self) -> bool {
-        Program::start(self.command(&["has-session", "-t", "top"])).finish().code == Some(0)
-    }
-}
-
-impl Drop for Terminal<'_> {
-    fn drop(&mut self) {
-        let _ = self.command(&["kill-server"]).output();
-    }
-}
+use harness::{Server, Terminal, binary, eventually};
 
 #[test]
 fn top_shows_clients_load_and_xruns() {
@@ -72,7 +28,7 @@ fn top_shows_clients_load_and_xruns() {
         screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80),
         "{screen}"
     );
-    terminal.tmux(&["send-keys", "-t", "top", "q"]);
+    terminal.press("q");
     eventually("the window is closed", || (!terminal.is_there()).then_some(()));
 }
 

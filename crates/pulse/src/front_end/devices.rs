@@ -95,6 +95,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Takes leave of sinks whose devices have gone, or will: their streams go on at the default
     /// one, or end if there is none.
     pub(super) fn remove_sinks(&mut self, gone: &[u32], before: Defaults, now_ns: u64) {
+        self.keep_a_sink_without(gone, now_ns);
         let mut removed = Vec::new();
         for index in gone {
             removed.extend(self.sinks.remove(*index).map(|sink| (*index, sink)));

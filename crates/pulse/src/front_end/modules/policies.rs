@@ -106,27 +106,9 @@ impl<D: Devices> FrontEnd<D> {
         let Some(index) = self.modules.index_of(Kind::AlwaysSink) else { return };
         let Some(module) = self.modules.get_mut(index) else { return };
         let own = module.device.as_ref().map(|own| own.name.clone());
-        let argument = module.argument_text();
-        let is_other =
-            |sink: &crate::front_end::sinks::Sink| sink.device.is_none() || sink.device != own;
-        let indices = self.sinks.indices();
-        let mut others = indices.iter().filter_map(|index| self.sinks.get(*index));
-        let has_other = others.any(is_other);
+        let has_other = self.has_sink_besides(own.as_deref(), &[]);
         match own {
-            None if !has_other => {
-                let read = Arguments::read(&argument, Kind::AlwaysSink.keys()).ok();
-                let name = read.and_then(|arguments| arguments.text("sink_name"));
-                let name = name.unwrap_or_else(|| NO_SINK_NAME.into());
-                let props = described("Dummy Output", "abstract");
-                let Ok(map) = self.default_map() else { return };
-                let shown = Shown { props, map, face: Face::Sink, later_us: 0 };
-                let device = PlannedDevice { name, rate_hz: None, shown };
-                // Without a server there is none.
-                if let Ok(device) = self.add_device_of_module(device) {
-                    self.set_device_of_module(index, Some(device));
-                    self.refresh(now_ns);
-                }
-            }
+            None if !has_other => self.add_silent_sink(index, now_ns),
             Some(own) if has_other => {
                 let before = self.defaults();
                 self.set_device_of_module(index, None);
@@ -136,6 +118,50 @@ impl<D: Devices> FrontEnd<D> {
                 self.devices.remove(&own);
             }
             _ => {}
+        }
+    }
+
+    /// With `module-always-sink`, the silent sink is there before the last others go, so that their
+    /// streams go on at it.
+    pub(in crate::front_end) fn keep_a_sink_without(&mut self, leaving: &[u32], now_ns: u64) {
+        let Some(index) = self.modules.index_of(Kind::AlwaysSink) else { return };
+        let of_module = |sink: &u32| {
+            let described = self.sinks.get(*sink).and_then(|sink| sink.described.as_ref());
+            described.is_some_and(|described| described.module == index)
+        };
+        let has_own = self.modules.get(index).is_none_or(|module| module.device.is_some());
+        // Its own sink goes with the module, or because there is another one.
+        if has_own || leaving.iter().any(of_module) || self.has_sink_besides(None, leaving) {
+            return;
+        }
+        self.add_silent_sink(index, now_ns);
+    }
+
+    /// Returns whether there is a sink that is neither of this device nor about to leave: by what
+    /// is known, or because its module has let go of its device.
+    fn has_sink_besides(&self, own: Option<&str>, leaving: &[u32]) -> bool {
+        let staying = self.sinks.indices().into_iter().filter(|index| !leaving.contains(index));
+        let mut sinks = staying.filter_map(|index| self.sinks.get(index));
+        sinks.any(|sink| {
+            let Some(device) = sink.device.as_deref() else { return true };
+            let is_kept = sink.described.is_none() || self.modules.description_of(device).is_some();
+            Some(device) != own && is_kept
+        })
+    }
+
+    fn add_silent_sink(&mut self, index: u32, now_ns: u64) {
+        let Some(module) = self.modules.get(index) else { return };
+        let read = Arguments::read(&module.argument_text(), Kind::AlwaysSink.keys()).ok();
+        let name = read.and_then(|arguments| arguments.text("sink_name"));
+        let name = name.unwrap_or_else(|| NO_SINK_NAME.into());
+        let props = described("Dummy Output", "abstract");
+        let Ok(map) = self.default_map() else { return };
+        let shown = Shown { props, map, face: Face::Sink, later_us: 0 };
+        let device = PlannedDevice { name, rate_hz: None, shown };
+        // Without a server there is none.
+        if let Ok(device) = self.add_device_of_module(device) {
+            self.set_device_of_module(index, Some(device));
+            self.refresh(now_ns);
         }
     }
 

@@ -88,6 +88,35 @@ fn there_is_a_silent_sink_while_there_is_no_other() {
 }
 
 #[test]
+fn streams_of_the_last_sink_go_on_at_the_silent_one() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let always = scene.load_named(client, "module-always-sink", "").expect("loaded");
+    let plays: CreatePlaybackStreamReply = scene.stream(client);
+    let at = |scene: &mut Scene| {
+        let asked = Command::GetSinkInputInfo(plays.stream_index);
+        let info: Result<pulseaudio::protocol::SinkInputInfo, _> = scene.ask(client, &asked);
+        info.map(|info| info.sink_index)
+    };
+    let silent = |scene: &mut Scene| scene.sink_named(client, "auto_null").map(|sink| sink.index);
+    // Its device goes, and then another one with its module.
+    scene.front_end.devices_mut().devices.remove(0);
+    scene.front_end.devices_changed(0);
+    assert_eq!(at(&mut scene).ok(), silent(&mut scene));
+    let module = scene.load_named(client, "module-null-sink", "sink_name=one").expect("loaded");
+    assert!(silent(&mut scene).is_none());
+    scene.tell(client, &Command::UnloadModule(module)).expect("unloaded");
+    assert!(scene.sink_named(client, "one").is_none());
+    assert_eq!(at(&mut scene).ok(), silent(&mut scene));
+    assert!(silent(&mut scene).is_some());
+    assert_eq!(scene.front_end.devices_mut().devices.len(), 1);
+    scene.load_named(client, "module-null-source", "").expect("loaded");
+    assert!(silent(&mut scene).is_some(), "a source is no sink");
+    scene.tell(client, &Command::UnloadModule(always)).expect("unloaded");
+    assert!(silent(&mut scene).is_none() && at(&mut scene).is_err(), "there is no other");
+}
+
+#[test]
 fn programs_come_in_where_a_module_listens_until_it_is_unloaded() {
     let mut scene = Scene::new();
     let client = scene.admitted();
