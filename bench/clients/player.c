@@ -14,7 +14,8 @@
  *   nothing, pause, resume, mute, unmute, quiet, loud, seek
  *   another, one        a second stream plays 0.25, or ends                       asked TIME_NS, for these and those above
  *   record SOURCE FILE  writes what SOURCE gives to FILE, two channels of s16le   recording
- *   stats               how often streams ran empty                               stats UNDERFLOWS
+ *   stats               since the line before: how often streams ran empty,
+ *                       and how many were asked for more                          stats UNDERFLOWS STREAMS
  */
 #include "timestamps.h"
 #include "pulse.h"
@@ -36,6 +37,7 @@ struct voice {
     pa_stream *stream;
     enum sound sound;
     uint64_t frame; /* the next one to be written */
+    int was_asked;  /* for more, since the last "stats" */
 };
 
 static pa_threaded_mainloop *loop;
@@ -91,6 +93,7 @@ static void on_latency(pa_stream *stream, int success, void *argument) {
 
 static void on_request(pa_stream *stream, size_t bytes, void *argument) {
     struct voice *voice = argument;
+    voice->was_asked = 1;
     static int16_t frames[8192][CHANNELS];
     size_t left = bytes / FRAME_BYTES;
     while (left > 0) {
@@ -213,6 +216,16 @@ static int change(const char *line) {
     return 1;
 }
 
+static void print_stats(void) {
+    int asked = 0;
+    for (int i = 0; i < voice_count; i++) {
+        asked += voices[i].was_asked;
+        voices[i].was_asked = 0;
+    }
+    printf("stats %d %d\n", underflows, asked);
+    underflows = 0;
+}
+
 static void obey(const char *line) {
     char source[256], path[1024];
     uint64_t asked_ns = now_ns();
@@ -225,7 +238,7 @@ static void obey(const char *line) {
     else if (sscanf(line, "record %255s %1023s", source, path) == 2)
         record(source, path);
     else if (strcmp(line, "stats\n") == 0)
-        printf("stats %d\n", underflows);
+        print_stats();
     fflush(stdout);
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::child::LineChild;
 use crate::leashed::Leashed;
@@ -32,6 +32,15 @@ pub struct Song {
 impl Song {
     /// Music with two seconds queued.
     pub const PATIENT: Self = Self { sound: "music", rate_hz: RATE_HZ, latency_ms: 0, streams: 1 };
+}
+
+/// What has happened to the streams of a player in an interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Events {
+    /// How often one of them ran empty.
+    pub underflows: u64,
+    /// How many of them were asked for more.
+    pub asked: u64,
 }
 
 /// A program of PulseAudio that plays.
@@ -101,10 +110,12 @@ impl Player {
         (0..count).map(one).collect()
     }
 
-    /// How often one of its streams ran empty.
-    pub fn underflows(&mut self) -> Result<u64> {
+    /// What has happened to its streams since the last call.
+    pub fn events(&mut self) -> Result<Events> {
         self.child.tell("stats")?;
-        self.child.numbers("stats")?.first().copied().context("stats without a number")
+        let numbers = self.child.numbers("stats")?;
+        let [underflows, asked] = numbers[..] else { bail!("stats without two numbers") };
+        Ok(Events { underflows, asked })
     }
 
     /// Ends it.

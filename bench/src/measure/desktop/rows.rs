@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::client::{Node, Patcher};
 use crate::measure::desktop::player::{
-    Player, Song, consort_play, missed_ms, reported_latency_ms, write_wav,
+    Events, Player, Song, consort_play, missed_ms, reported_latency_ms, write_wav,
 };
 use crate::measure::desktop::spent::{Spent, Who, memory_mb, rings_mb};
 use crate::measure::desktop::system::{Role, System};
@@ -25,6 +25,8 @@ const SHORT_LATENCIES: usize = 50;
 const CYCLE_FRAMES: u32 = 64;
 /// What a program with many streams has.
 const STREAMS_PER_PROGRAM: u32 = 50;
+/// Within this time each stream that is played is asked for more: twice what it has queued.
+const TWO_QUEUES_SECONDS: u64 = 4;
 
 /// What can be measured of each system by itself.
 pub struct Row {
@@ -199,9 +201,9 @@ fn hasty(scene: &mut Scene) -> Result<()> {
     let mut player = Player::start(&scene.desktop, &Song { latency_ms: 20, ..Song::PATIENT })?;
     scene.settle();
     let pid = Some(player.pid());
-    let before = player.underflows()?;
+    player.events()?;
     let spent = scene.count(&[player.pid()], &[])?;
-    let underflows = player.underflows()? - before;
+    let Events { underflows, .. } = player.events()?;
     scene.switches(&spent, pid, "≤ 330")?;
     scene.cpu(&spent, pid, "")?;
     let latency = median(player.latencies_ms(SHORT_LATENCIES)?).context("no latency")?;
@@ -296,6 +298,10 @@ fn paused(scene: &mut Scene) -> Result<()> {
 }
 
 fn many(scene: &mut Scene, wanted: u32) -> Result<()> {
+    ensure!(
+        scene.arguments.seconds >= TWO_QUEUES_SECONDS,
+        "too short to see that each stream plays"
+    );
     let song = Song { streams: STREAMS_PER_PROGRAM, ..Song::PATIENT };
     let programs = 0..wanted / STREAMS_PER_PROGRAM;
     let players = programs.map(|_| Player::start_some(&scene.desktop, &song));
@@ -304,19 +310,24 @@ fn many(scene: &mut Scene, wanted: u32) -> Result<()> {
     let pids: Vec<u32> = players.iter().map(Player::pid).collect();
     let taken: u64 = players.iter().map(|player| player.streams).sum();
     ensure!(taken > 0, "no stream was taken");
-    let streams = taken as f64;
-    let before = players.iter_mut().map(Player::underflows).sum::<Result<u64>>()?;
+    players.iter_mut().try_for_each(|player| player.events().map(drop))?;
     let spent = scene.count(&pids, &[])?;
-    let underflows = players.iter_mut().map(Player::underflows).sum::<Result<u64>>()? - before;
+    let events = players.iter_mut().map(Player::events).collect::<Result<Vec<_>>>()?;
+    let underflows: u64 = events.iter().map(|events| events.underflows).sum();
+    let played: u64 = events.iter().map(|events| events.asked).sum();
+    ensure!(played > 0, "no stream is played");
     let pid = pids.first().copied();
-    scene.figure(pid, "taken", "", "all", streams)?;
-    let value = spent.cpu_percent(|who| who != Who::Program) / streams;
-    scene.figure(pid, "CPU per stream without the programs", "%", "PulseAudio's", value)?;
-    let value = spent.cpu_percent(|_| true) / streams;
-    scene.figure(pid, "CPU per stream with the programs", "%", "PulseAudio's", value)?;
-    let value = spent.switches_per_second(|_| true) / streams;
-    scene.figure(pid, "context switches per stream", "/s", "", value)?;
-    let value = memory_mb(&scene.desktop)? / streams;
+    scene.figure(pid, "taken", "", "all", taken as f64)?;
+    scene.figure(pid, "played", "", "all", played as f64)?;
+    // What is taken and never asked for anything costs next to nothing, and is not heard.
+    let played = played as f64;
+    let value = spent.cpu_percent(|who| who != Who::Program) / played;
+    scene.figure(pid, "CPU per played stream without the programs", "%", "PulseAudio's", value)?;
+    let value = spent.cpu_percent(|_| true) / played;
+    scene.figure(pid, "CPU per played stream with the programs", "%", "PulseAudio's", value)?;
+    let value = spent.switches_per_second(|_| true) / played;
+    scene.figure(pid, "context switches per played stream", "/s", "", value)?;
+    let value = memory_mb(&scene.desktop)? / taken as f64;
     scene.figure(pid, "memory (PSS) per stream", "MB", "PulseAudio's", value)?;
     scene.figure(pid, "times a stream ran empty", "", "0", underflows as f64)?;
     players.into_iter().try_for_each(Player::stop)

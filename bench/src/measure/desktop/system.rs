@@ -132,6 +132,9 @@ pub struct Desktop<'a> {
     command_line: String,
 }
 
+/// Where programs look for their settings in a desktop's directory: PulseAudio's server does so in
+/// its home, whatever `XDG_CONFIG_HOME` says.
+const SETTINGS: &str = ".config";
 /// The name of a server of consort.
 const SERVER: &str = "bench-desktop";
 
@@ -146,7 +149,7 @@ impl<'a> Desktop<'a> {
     ) -> Result<Self> {
         let name = format!("desktop-{}", installed.system.name());
         let directory = workplace.directory(&name)?;
-        for part in ["run", "config", "state"] {
+        for part in ["run", SETTINGS, "state"] {
             workplace.directory(&format!("{name}/{part}"))?;
         }
         let mut this = Self {
@@ -229,7 +232,7 @@ impl<'a> Desktop<'a> {
 
     /// Writes a file where its processes look for their settings.
     fn configure(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.directory.join("config").join(name);
+        let path = self.directory.join(SETTINGS).join(name);
         let parent = path.parent().context("a path without a directory")?;
         std::fs::create_dir_all(parent)?;
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
@@ -270,7 +273,7 @@ impl<'a> Desktop<'a> {
         let run = self.runtime_directory();
         command
             .env("XDG_RUNTIME_DIR", &run)
-            .env("XDG_CONFIG_HOME", self.directory.join("config"))
+            .env("XDG_CONFIG_HOME", self.directory.join(SETTINGS))
             .env("XDG_STATE_HOME", self.directory.join("state"))
             .env("HOME", &self.directory)
             .env("PULSE_SERVER", format!("unix:{}", run.join("pulse/native").display()))
