@@ -251,7 +251,7 @@ impl<D: Devices> FrontEnd<D> {
     pub fn look(&mut self, stream: Stream, now_ns: u64) {
         match stream {
             Stream::Plays(index) => {
-                self.note_heard(index, now_ns);
+                self.take_heard_of(index, now_ns);
                 let Some(input) = self.inputs.get_mut(index) else { return };
                 input.playback.look(now_ns);
                 if input.feed.is_some() {

@@ -39,6 +39,11 @@ pub(crate) trait Input {
     /// Returns the position of the frame that is read next.
     fn position(&self) -> u64;
 
+    /// Returns the bytes that this process keeps until they are read, besides its ring.
+    fn kept_bytes(&self) -> usize {
+        0
+    }
+
     /// Has the device record, or hold; returns false if it can be asked for that later only.
     fn run(&mut self, runs: bool) -> bool;
 

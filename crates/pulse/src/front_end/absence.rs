@@ -76,6 +76,7 @@ impl<D: Devices> FrontEnd<D> {
     /// The server has gone. For `grace_ns`, streams and sinks stay as they are, until
     /// [`server_found`](Self::server_found).
     pub fn server_gone(&mut self, grace_ns: u64, now_ns: u64) {
+        self.take_all_heard(now_ns);
         self.sinks.server_gone();
         self.set_clients_with_roles(Vec::new());
         for input in self.inputs.values_mut() {
@@ -106,6 +107,7 @@ impl<D: Devices> FrontEnd<D> {
         let until_ns = is_missing.then_some(now_ns.saturating_add(self.absence.grace_ns));
         self.absence.until_ns = until_ns;
         self.find_places(now_ns);
+        self.check_monitored();
         self.load_ruled_modules(now_ns);
         self.announce_states(now_ns);
     }

@@ -98,6 +98,7 @@ impl<D: Devices> FrontEnd<D> {
         match frame {
             Frame::Packet(bytes) => {
                 self.end_idle_times(now_ns);
+                self.take_all_heard(now_ns);
                 self.packet(client, bytes, true, now_ns);
                 self.announce_states(now_ns);
             }
@@ -113,7 +114,7 @@ impl<D: Devices> FrontEnd<D> {
                             input.playback.keep_at_most(most);
                         }
                     }
-                    self.note_heard(index, now_ns);
+                    self.take_heard_of(index, now_ns);
                     let Some(input) = self.inputs.get_mut(index) else { return };
                     let ran = input.playback.runs();
                     input.playback.write(seek, bytes, now_ns);

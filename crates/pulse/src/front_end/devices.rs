@@ -21,6 +21,7 @@ impl<D: Devices> FrontEnd<D> {
     /// The server has come or gone, or says that something about its devices, or the roles of the
     /// graph's clients, has changed.
     pub fn devices_changed(&mut self, now_ns: u64) {
+        self.take_all_heard(now_ns);
         self.refresh(now_ns);
         self.refresh_client_roles();
         if !self.inputs.is_empty() || !self.outputs.is_empty() {

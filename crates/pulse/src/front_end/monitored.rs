@@ -8,12 +8,14 @@ use convert::MAX_CHANNELS;
 use pulseaudio::protocol::PulseError;
 
 use super::FrontEnd;
+use super::source_outputs::product;
 use super::sources::Source;
 use crate::output::{Devices, Output as _};
+use crate::recording::{Recorded, Tap};
 
 impl<D: Devices> FrontEnd<D> {
-    /// Returns the source that a program records which asks for what a sink input plays:
-    /// the monitor of its sink, and no other.
+    /// Returns the source of a stream that records what one sink input plays: the monitor of its
+    /// sink, and no other.
     ///
     /// # Errors
     /// There is no such sink input, or the program has named another source, by index or name,
@@ -32,42 +34,76 @@ impl<D: Devices> FrontEnd<D> {
         Ok(source)
     }
 
-    /// Takes what a sink input plays for all streams that record it: it is about to write into its
-    /// ring.
-    pub(super) fn note_heard(&mut self, input: u32, now_ns: u64) {
-        if self.outputs.is_empty() {
-            return;
-        }
-        let of_input = self.outputs.iter().filter(|(_, output)| output.monitors == Some(input));
-        let of_input: Vec<u32> = of_input.map(|(index, _)| *index).collect();
-        of_input.into_iter().for_each(|output| self.follow_input(output, now_ns));
+    /// Takes what was heard of all sink inputs that are recorded alone: something may be done to
+    /// one of them.
+    pub(super) fn take_all_heard(&mut self, now_ns: u64) {
+        let recording = self.outputs.iter().filter(|(_, output)| output.monitors.is_some());
+        let recording: Vec<u32> = recording.map(|(index, _)| *index).collect();
+        recording.into_iter().for_each(|output| self.take_heard(output, now_ns));
     }
 
-    /// Takes what a stream's sink input has played, with the volume of that. It ends with the sink
-    /// input, and when that goes on at another sink or for other samples, as with PulseAudio.
-    pub(super) fn follow_input(&mut self, index: u32, now_ns: u64) {
+    /// Takes what was heard of a sink input, for all streams that record it.
+    pub(super) fn take_heard_of(&mut self, input: u32, now_ns: u64) {
+        for output in self.recordings_of(input) {
+            self.take_heard(output, now_ns);
+        }
+    }
+
+    /// Takes what was heard of the sink input that a stream records. Where its sink has another
+    /// format now, it goes on with that.
+    pub(super) fn take_heard(&mut self, index: u32, now_ns: u64) {
         let Some(output) = self.outputs.get(&index) else { return };
         let Some(monitored) = output.monitors else { return };
         let sleeps = self.is_sink_asleep(output.source.sink());
+        let gains = self.heard_gains(monitored);
         let Some(output) = self.outputs.get_mut(&index) else { return };
-        let is_same = self.inputs.get(monitored).is_some_and(|input| {
-            output.source == Source::Monitor(input.sink)
-                && output.recording.source() == input.playback.stream()
-        });
-        let input = self.inputs.get_mut(monitored).filter(|_| is_same);
-        let (Some(input), Some(tap)) = (input, output.recording.input_mut().tap_mut()) else {
-            return self.kill_output(index);
-        };
-        tap.follow(&mut input.playback, sleeps, now_ns);
-        self.apply_output_gains(index);
+        let Some(input) = self.inputs.get_mut(monitored) else { return };
+        let stream = *input.playback.stream();
+        let mut is_followed = true;
+        if *output.recording.source() != stream {
+            let tap = Recorded::Stream(Box::new(Tap::new(stream.rate_hz, stream.map.channels())));
+            is_followed = output.recording.go_on_with(tap, stream, now_ns).is_ok();
+        }
+        let tap = output.recording.input_mut().tap_mut().filter(|_| is_followed);
+        let Some(tap) = tap else { return self.kill_output(index) };
+        tap.follow(&mut input.playback, gains, sleeps, now_ns);
+    }
+
+    /// Ends the streams that record a sink input alone, which ends or goes to another sink, as
+    /// PulseAudio does: with all that was taken of it.
+    pub(super) fn end_recordings_of(&mut self, input: u32) {
+        for output in self.recordings_of(input) {
+            if let Some(output) = self.outputs.get_mut(&output) {
+                output.recording.read_all();
+            }
+            self.send_recorded(output);
+            self.kill_output(output);
+        }
+    }
+
+    /// Asks the policy of another server whether this process may still hear what streams record.
+    pub(super) fn check_monitored(&mut self) {
+        let recording = self.outputs.iter().filter(|(_, output)| output.monitors.is_some());
+        let recording: Vec<u32> = recording.map(|(index, _)| *index).collect();
+        for index in recording {
+            let Some(listening) = self.listening_of(index) else { continue };
+            let answer = self.listen_to(listening).map(drop);
+            if answer == Err(PulseError::AccessDenied) {
+                self.kill_output(index);
+            }
+        }
+    }
+
+    fn recordings_of(&self, input: u32) -> Vec<u32> {
+        let of_input = self.outputs.iter().filter(|(_, output)| output.monitors == Some(input));
+        of_input.map(|(index, _)| *index).collect()
     }
 
     /// Returns the gains that a sink input is heard with.
-    pub(super) fn heard_gains(&self, input: u32) -> Gains {
+    fn heard_gains(&self, input: u32) -> Gains {
         let Some(input) = self.inputs.get(input) else { return Gains::default() };
         let gains = input.gains(&input.playback.stream().map);
         let factor = input.playback.output().volume().factor();
-        let of = |channel| gains.of(channel) * factor;
-        Gains::new(std::array::from_fn::<_, MAX_CHANNELS, _>(of)).unwrap_or_default()
+        product(&gains, &Gains::new([factor; MAX_CHANNELS]).unwrap_or_default())
     }
 }

@@ -85,6 +85,10 @@ impl<D: Devices> FrontEnd<D> {
         let device_name = to.name.clone();
         let Some(input) = self.inputs.get_mut(index) else { return };
         let from = std::mem::replace(&mut input.sink, sink);
+        if from != sink {
+            self.end_recordings_of(index);
+        }
+        let Some(input) = self.inputs.get_mut(index) else { return };
         self.desktop.is_stale = true;
         input.playback.update(now_ns);
         let attributes = input.playback.attributes();
@@ -151,17 +155,8 @@ impl<D: Devices> FrontEnd<D> {
         }
         // Whoever moves it.
         self.check_hears(output.client, source)?;
-        let program = self.clients.get(&output.client).map(Client::name);
-        let recording = &output.recording;
-        let listening = Listening {
-            program_name: program.unwrap_or_default().to_string_lossy().into_owned(),
-            name: media_name(&output.props),
-            source,
-            kept_us: kept_us(recording.attributes(), recording.pace()),
-            lets_sleep: recording.manner().lets_sleep,
-            account: output.account,
-            volume: recording.input().volume(),
-        };
+        let listening = self.listening_of(index).ok_or(PulseError::NoEntity)?;
+        let listening = Listening { source, ..listening };
         let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: samples.rate_hz, map: samples.map };
         let input = Recorded::Server(self.listen_to(listening)?);
@@ -171,6 +166,22 @@ impl<D: Devices> FrontEnd<D> {
         output.adrift = None;
         self.output_has_moved(index, source, now_ns);
         Ok(())
+    }
+
+    /// Returns how a stream listens to its source.
+    pub(super) fn listening_of(&self, index: u32) -> Option<Listening> {
+        let output = self.outputs.get(&index)?;
+        let program = self.clients.get(&output.client).map(Client::name);
+        let recording = &output.recording;
+        Some(Listening {
+            program_name: program.unwrap_or_default().to_string_lossy().into_owned(),
+            name: media_name(&output.props),
+            source: output.source,
+            kept_us: kept_us(recording.attributes(), recording.pace()),
+            lets_sleep: recording.manner().lets_sleep,
+            account: output.account,
+            volume: recording.input().volume(),
+        })
     }
 
     /// A stream records another source from now on: its program is notified, and all others.

@@ -116,6 +116,7 @@ impl<D: Devices> FrontEnd<D> {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
         let source = output.source;
         output.recording.cork(asked.flags.start_corked, now_ns);
+        self.take_heard(index, now_ns);
         self.states.touch(source.sink(), now_ns);
         let suspended = self.source_state(source) == SourceState::Suspended;
         let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
@@ -199,7 +200,7 @@ impl<D: Devices> FrontEnd<D> {
         // may hear what is played.
         let monitor = self.listen_to(listening)?;
         let input = match monitors {
-            Some(_) => Recorded::Stream(Tap::new(device.rate_hz, device.map.channels())),
+            Some(_) => Recorded::Stream(Box::new(Tap::new(device.rate_hz, device.map.channels()))),
             None => Recorded::Server(monitor),
         };
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
@@ -271,6 +272,7 @@ impl<D: Devices> FrontEnd<D> {
         let (index, output) = self.output_of(client, channel)?;
         let has_changed = output.recording.is_corked() != is_corked;
         output.recording.cork(is_corked, now_ns);
+        self.take_heard(index, now_ns);
         self.send_recorded(index);
         if has_changed {
             self.notify(Facility::SourceOutput, EventType::Changed, index);

@@ -148,6 +148,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Ends a stream, which fades out.
     pub(super) fn remove_input(&mut self, index: u32) {
+        self.end_recordings_of(index);
         if self.inputs.remove(index).is_some() {
             self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Removed, index);

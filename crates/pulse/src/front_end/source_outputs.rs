@@ -112,12 +112,10 @@ impl<D: Devices> FrontEnd<D> {
         Ok(Answer::Done)
     }
 
-    /// A stream is recorded with its own volume and that of its source, and of the sink input that
-    /// it records alone.
+    /// A stream is recorded with its own volume and that of its source.
     pub(super) fn apply_output_gains(&mut self, index: u32) {
         let Some(output) = self.outputs.get(&index) else { return };
         let of = output.source;
-        let heard = output.monitors.map(|input| self.heard_gains(input)).unwrap_or_default();
         let Some(source) = self.samples_of(of) else { return };
         let Some(output) = self.outputs.get_mut(&index) else { return };
         let map = output.recording.program().map;
@@ -127,7 +125,7 @@ impl<D: Devices> FrontEnd<D> {
         let volume = of_source.volume.filter(|volume| volume.channels().len() == channels);
         let volume = volume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
         let shared = gains(&volume, of_source.is_muted, &source.map, &source.map);
-        output.recording.set_gains(product(&product(&own, &shared), &heard));
+        output.recording.set_gains(product(&own, &shared));
     }
 
     /// Ends a stream; its program is notified.
@@ -154,7 +152,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Does what is due for a stream that records.
     pub(super) fn update_output(&mut self, index: u32, now_ns: u64) {
-        self.follow_input(index, now_ns);
+        self.take_heard(index, now_ns);
         let Some(output) = self.outputs.get(&index) else { return };
         let most = self.most_kept(output.account, output.recording.kept_bytes());
         let Some(output) = self.outputs.get_mut(&index) else { return };
@@ -197,7 +195,7 @@ impl<D: Devices> FrontEnd<D> {
 }
 
 /// Returns the product of gains, as far as there can be one.
-fn product(one: &Gains, other: &Gains) -> Gains {
+pub(super) fn product(one: &Gains, other: &Gains) -> Gains {
     let of = |channel| (one.of(channel) * other.of(channel)).min(MAX_GAIN);
     Gains::new(std::array::from_fn(of)).unwrap_or_default()
 }

@@ -93,6 +93,8 @@ pub(crate) struct Playback<O> {
     replaced: VecDeque<u8>,
     /// The most of these three that may be kept.
     most_kept: usize,
+    /// The position at which it went on when it last left what was queued.
+    went_on_at: u64,
     /// Until when what was written again into the ring counts.
     rewritten_until_ns: u64,
     write_index: i64,
@@ -159,6 +161,7 @@ impl<O: Output> Playback<O> {
             backlog: VecDeque::new(),
             replaced: VecDeque::new(),
             most_kept: usize::MAX,
+            went_on_at: 0,
             rewritten_until_ns: 0,
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
@@ -359,6 +362,12 @@ impl<O: Output> Playback<O> {
         // A flush is heard a moment after it was asked for.
         self.last_heard = self.last_heard.min(self.write_index);
         self.last_heard
+    }
+
+    /// Returns the position of the ring at which it went on, or will, when it last left what was
+    /// queued: a seek or a flush. What was before, from when it was asked, was not heard.
+    pub fn went_on_at(&self) -> u64 {
+        self.went_on_at
     }
 
     /// Returns the position of the ring that is heard. The device says at most 10 ms before that a

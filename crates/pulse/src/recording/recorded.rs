@@ -11,7 +11,7 @@ pub(crate) enum Recorded<I> {
     /// A stream of the server.
     Server(I),
     /// What one stream of this process plays.
-    Stream(Tap),
+    Stream(Box<Tap>),
 }
 
 impl<I> Recorded<I> {
@@ -49,6 +49,10 @@ impl<I: Input> Input for Recorded<I> {
 
     fn position(&self) -> u64 {
         either!(self, input => input.position())
+    }
+
+    fn kept_bytes(&self) -> usize {
+        either!(self, input => input.kept_bytes())
     }
 
     fn run(&mut self, runs: bool) -> bool {

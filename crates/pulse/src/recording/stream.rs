@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::playback::Pace;
 
 /// A change of volume takes this long.
-const RAMP_MS: u32 = 10;
+pub(super) const RAMP_MS: u32 = 10;
 /// Frames that are read at once.
 const PIECE_FRAMES: usize = 1024;
 /// Pieces at a look: some 40 ms at 48 kHz. Other programs wait until they are converted, which a
@@ -26,7 +26,7 @@ const AFTER_WAKE_NS: u64 = 1_000_000;
 /// The next look at a device that is late, or does not say yet when it wakes.
 const UNKNOWN_NS: u64 = 5_000_000;
 /// The next look at a device that sleeps, for a stream that lets it.
-const SLEEPING_NS: u64 = 500_000_000;
+pub(super) const SLEEPING_NS: u64 = 500_000_000;
 
 /// How a stream's bytes come from its frames.
 #[derive(Debug, Clone, Copy)]
@@ -137,9 +137,9 @@ impl<I: Input> Recording<I> {
         Pace::of(&self.program)
     }
 
-    /// Returns the bytes that wait for its program.
+    /// Returns the bytes that wait for its program, or to be converted for it.
     pub fn kept_bytes(&self) -> usize {
-        self.queue.len()
+        self.queue.len() + self.input.kept_bytes()
     }
 
     /// Limits the bytes that may wait for its program, besides what it was granted.
@@ -265,8 +265,13 @@ impl<I: Input> Recording<I> {
 
     /// Throws away what waits for the program.
     pub fn flush(&mut self) {
-        self.read(usize::MAX);
+        self.read_all();
         self.queue.clear();
+    }
+
+    /// Takes all that was recorded, however long its conversion takes.
+    pub fn read_all(&mut self) {
+        self.read(usize::MAX);
     }
 
     /// Does what follows from the state, the device and the time.

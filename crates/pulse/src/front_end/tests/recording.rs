@@ -318,7 +318,31 @@ fn a_recording_of_one_stream_needs_the_servers_leave_and_ends_with_that_stream()
         assert!(samples.iter().all(|sample| *sample == 0));
     }
     scene.events(meter);
+    scene.front_end.sent_all(meter);
+    scene.now_ns += 300_000_000;
     scene.tell(player, &Command::DeletePlaybackStream(playing.channel)).expect("deleted");
-    scene.front_end.update(scene.now_ns);
-    assert_eq!(scene.events(meter), [Command::RecordStreamKilled(reply.channel)]);
+    let sent = scene.sent(meter);
+    let samples = sent.iter().take_while(|frame| frame[4..8] == reply.channel.to_be_bytes());
+    let bytes: usize = samples.map(|frame| frame.len() - 20).sum();
+    assert_eq!(bytes, 4 * 14_400, "what was heard before its end");
+    let last = read_command_message(&mut &sent[sent.len() - 1][..], MAX_VERSION);
+    assert_eq!(last.expect("an event").1, Command::RecordStreamKilled(reply.channel));
+}
+
+#[test]
+fn another_server_is_asked_whether_a_stream_may_be_recorded() {
+    let mut scene = Scene::new();
+    let [player, meter] = [scene.admitted(), scene.admitted()];
+    let playing = scene.stream(player);
+    let other_server = |scene: &mut Scene, refuses| {
+        scene.front_end.server_gone(1_000_000_000, scene.now_ns);
+        scene.front_end.devices_mut().refuses = refuses;
+        scene.front_end.server_found(scene.now_ns);
+        scene.front_end.devices_mut().refuses = false;
+        scene.events(meter)
+    };
+    let reply = scene.recording(meter, direct(playing.stream_index));
+    let killed = Command::RecordStreamKilled(reply.channel);
+    assert!(!other_server(&mut scene, false).contains(&killed));
+    assert!(other_server(&mut scene, true).contains(&killed));
 }

@@ -242,7 +242,8 @@ impl<O: Output> Playback<O> {
         self.converter.reset();
         self.drain_end = None;
         self.begin_segment();
-        self.output.wish(Wish::Splice { position: self.output.written() });
+        self.went_on_at = self.output.written();
+        self.output.wish(Wish::Splice { position: self.went_on_at });
         self.output.commit();
     }
 }

@@ -1,7 +1,10 @@
 //! What a stream plays, recorded alone.
 
+use client::stream::Timing;
+
 use super::*;
 use crate::input::Input as _;
+use crate::output::Output as _;
 use crate::recording::Tap;
 
 /// Everything that was heard and is not read yet.
@@ -16,25 +19,38 @@ fn read(tap: &mut Tap) -> Vec<f32> {
     }
 }
 
+/// With an interval of 40 ms.
 fn tap() -> Tap {
+    tap_of(1920)
+}
+
+fn tap_of(interval_frames: u32) -> Tap {
     let mut tap = Tap::new(RATE_HZ, 1);
-    assert!(tap.run(true) && tap.set_interval(1920));
+    assert!(tap.run(true) && tap.set_interval(interval_frames));
     tap
 }
+
+/// Looks at it as it is heard by all others.
+fn look(tap: &mut Tap, playback: &mut Playback<Card>, now_ns: u64) {
+    playback.output.now_ns = now_ns;
+    tap.follow(playback, Gains::default(), false, now_ns);
+}
+
+const MS: u64 = 1_000_000;
 
 #[test]
 fn a_tap_has_every_frame_that_was_heard_and_none_that_is_queued() {
     let mut playback = playback(0);
     let mut tap = tap();
     assert_eq!(tap.due_ns(), Some(0), "the first look is due at once");
-    tap.follow(&mut playback, false, 0);
+    look(&mut tap, &mut playback, 0);
     playback.put(&bytes(0, 2 * RATE_HZ as usize));
     let mut heard = Vec::new();
-    for look in 1..=25 {
-        playback.late(look * SECOND_NS / 25);
-        tap.follow(&mut playback, false, look * SECOND_NS / 25);
-        assert_eq!(tap.due_ns(), Some((look + 1) * SECOND_NS / 25));
+    for at_ns in (1..=25).map(|look| look * 40 * MS) {
+        playback.late(at_ns);
+        look(&mut tap, &mut playback, at_ns);
         heard.extend(read(&mut tap));
+        assert_eq!(tap.due_ns(), Some(at_ns + 40 * MS));
         assert_eq!(tap.position(), heard.len() as u64);
     }
     let position = playback.heard_position(SECOND_NS) as usize;
@@ -46,36 +62,128 @@ fn a_tap_has_every_frame_that_was_heard_and_none_that_is_queued() {
 fn what_a_program_skips_is_not_recorded() {
     let mut playback = playback(0);
     let mut tap = tap();
-    tap.follow(&mut playback, false, 0);
+    look(&mut tap, &mut playback, 0);
     playback.put(&bytes(0, RATE_HZ as usize));
-    let at_ns = SECOND_NS / 10;
-    playback.late(at_ns);
-    tap.follow(&mut playback, false, at_ns);
-    read(&mut tap);
-    playback.flush(at_ns);
+    look(&mut tap, &mut playback, 100 * MS);
+    playback.flush(100 * MS);
     playback.put(&bytes(20_000, 10_000));
-    tap.follow(&mut playback, false, at_ns + 20_000_000);
+    look(&mut tap, &mut playback, 2 * SECOND_NS / 10);
     let heard = read(&mut tap);
-    assert!(heard.len() <= 1440, "no more than 30 ms: {}", heard.len());
-    let last = heard.last().expect("some");
-    assert!(*last >= 20_000.0 / 32_768.0, "what came after the seek: {last}");
+    let before = &playback.output.samples[..4800];
+    let after = &playback.output.samples[RATE_HZ as usize..][..4800];
+    assert!(heard == [before, after].concat(), "{} frames", heard.len());
 }
 
 #[test]
-fn a_stream_that_holds_is_silent_unless_its_device_sleeps() {
+fn frames_are_recorded_until_the_device_goes_on_elsewhere() {
     let mut playback = playback(0);
     let mut tap = tap();
-    playback.cork(true, 0);
-    tap.follow(&mut playback, false, 0);
-    for look in 1..=25 {
-        tap.follow(&mut playback, false, look * SECOND_NS / 25);
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    playback.output.is_deaf = true;
+    playback.flush(100 * MS);
+    playback.put(&bytes(20_000, 10_000));
+    look(&mut tap, &mut playback, 105 * MS);
+    // It went on 8 ms after it was asked to.
+    let timing = playback.output.timing();
+    let goes_on = Timing { position: 48_000, at_ns: 108 * MS, until: u64::MAX, ..timing };
+    playback.output.stated = Some(goes_on);
+    look(&mut tap, &mut playback, 120 * MS);
+    let samples = &playback.output.samples;
+    assert_eq!(read(&mut tap), [&samples[..5184], &samples[48_000..48_576]].concat());
+}
+
+#[test]
+fn what_is_heard_never_goes_back() {
+    let mut playback = playback(0);
+    let mut tap = tap();
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    let timing = playback.output.timing();
+    let earlier = Timing { position: 4000, at_ns: 100 * MS, ..timing };
+    playback.output.stated = Some(earlier);
+    look(&mut tap, &mut playback, 110 * MS);
+    playback.output.stated = None;
+    look(&mut tap, &mut playback, 120 * MS);
+    assert_eq!(read(&mut tap), playback.output.samples[..5760]);
+}
+
+#[test]
+fn a_stream_that_holds_is_silent_for_just_as_long() {
+    let mut playback = playback(0);
+    let mut tap = tap_of(2 * RATE_HZ);
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, 2 * RATE_HZ as usize));
+    for (corked, at_ns) in [(true, 100 * MS), (false, 1100 * MS)] {
+        look(&mut tap, &mut playback, at_ns);
+        playback.cork(corked, at_ns);
     }
-    assert_eq!(read(&mut tap), vec![0.0; RATE_HZ as usize]);
-    for look in 26..=50 {
-        tap.follow(&mut playback, true, look * SECOND_NS / 25);
+    look(&mut tap, &mut playback, 2 * SECOND_NS);
+    let heard = read(&mut tap);
+    let samples = &playback.output.samples;
+    let silence = vec![0.0; RATE_HZ as usize];
+    let whole = [&samples[..4800], &silence, &samples[4800..][..43_200]].concat();
+    assert!(heard == whole, "{} frames", heard.len());
+}
+
+#[test]
+fn a_stream_whose_device_sleeps_has_no_frames() {
+    let mut playback = playback(0);
+    let mut tap = tap();
+    look(&mut tap, &mut playback, 0);
+    for look in 1..=25 {
+        tap.follow(&mut playback, Gains::default(), true, look * 40 * MS);
     }
     assert_eq!(read(&mut tap), [0.0; 0]);
-    assert_eq!(tap.due_ns(), None, "nobody wakes for it");
-    tap.follow(&mut playback, false, 51 * SECOND_NS / 25);
+    assert_eq!(tap.due_ns(), Some(SECOND_NS + 500 * MS));
+    look(&mut tap, &mut playback, SECOND_NS + 40 * MS);
     assert_eq!(read(&mut tap).len(), 1920, "the time since the last look");
+}
+
+#[test]
+fn a_tap_is_read_in_time_however_often_a_program_writes() {
+    let mut playback = playback(0);
+    let mut tap = tap();
+    look(&mut tap, &mut playback, 0);
+    for at_ns in (0..10).map(|write| write * 10 * MS) {
+        look(&mut tap, &mut playback, at_ns);
+        playback.output.now_ns = at_ns;
+        playback.put(&bytes(0, 480));
+    }
+    assert_eq!(tap.due_ns(), Some(40 * MS));
+}
+
+#[test]
+fn a_tap_that_is_not_read_keeps_the_newest_frames() {
+    let mut playback = playback(0);
+    let mut tap = tap();
+    look(&mut tap, &mut playback, 0);
+    for at_ns in (0..100).map(|write| write * 100 * MS) {
+        playback.output.now_ns = at_ns;
+        playback.put(&bytes(0, 4800));
+        look(&mut tap, &mut playback, at_ns);
+    }
+    let kept = RATE_HZ as usize + 1920;
+    assert_eq!(tap.kept_bytes(), 4 * kept);
+    let position = playback.heard_position(9900 * MS) as usize;
+    assert_eq!(read(&mut tap), playback.output.samples[position - kept..position]);
+    assert_eq!(tap.position(), position as u64);
+}
+
+#[test]
+fn frames_have_the_volume_with_which_they_were_heard() {
+    let mut playback = playback(0);
+    let mut tap = tap_of(RATE_HZ);
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    let half = Gains::new([0.5; convert::MAX_CHANNELS]).expect("gains");
+    playback.output.now_ns = 200 * MS;
+    tap.follow(&mut playback, half, false, 200 * MS);
+    let (heard, samples) = (read(&mut tap), &playback.output.samples);
+    assert_eq!(heard[..4800], samples[..4800]);
+    let halves: Vec<f32> = samples[5280..9600].iter().map(|sample| sample / 2.0).collect();
+    assert_eq!(heard[5280..], halves, "behind a ramp of 10 ms");
 }
