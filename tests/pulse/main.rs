@@ -35,6 +35,7 @@ mod processing;
 mod programs;
 mod pulsemixer;
 mod recording;
+mod refused;
 mod resident;
 mod rings;
 mod rtp;
