@@ -12,6 +12,7 @@ mod conformance;
 mod crowds;
 mod desktop;
 mod devices;
+mod drivers;
 mod flatpak;
 mod greedy;
 mod headset;

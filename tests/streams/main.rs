@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod devices;
+mod drivers;
 mod heard;
 mod hearing;
 mod hostile;
