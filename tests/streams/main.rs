@@ -4,6 +4,7 @@
 
 mod devices;
 mod drivers;
+mod frame_clock;
 mod heard;
 mod hearing;
 mod hostile;
