@@ -4,6 +4,7 @@
 
 mod alsa;
 mod audacity;
+mod autospawn;
 mod bad_input;
 mod beside_server;
 mod browsers;
