@@ -30,7 +30,7 @@ pub use probe::Counts;
 pub use program::{Finished, Program, wake_ups};
 pub use python::python;
 pub use server::{Server, command_in};
-pub use sound::{Sound, Stretch, noise, tone};
+pub use sound::{Sound, Stretch, noise, only_part, tone};
 pub use terminal::Terminal;
 
 use std::time::{Duration, Instant};

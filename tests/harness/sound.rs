@@ -1,5 +1,6 @@
 //! Recordings, and how they are measured.
 
+use std::ops::Range;
 use std::path::Path;
 
 use soundfile::{Reader, Writer};
@@ -129,6 +130,29 @@ impl Stretch {
     pub const ALWAYS_FOUND_FRAMES: usize = 8192;
 }
 
+/// The frames of a sound, from which to which, that a recording of one device has: they begin in a
+/// fade of `fade` frames at most, or with the first of all, and nothing else is in the recording.
+/// What was sent must not repeat itself, and is never 0.
+///
+/// # Errors
+/// If anything else is in it; the text says what.
+pub fn only_part(sent: &[f32], recorded: &[f32], fade: usize) -> Result<Range<usize>, String> {
+    let begin = recorded.iter().position(|sample| *sample != 0.0).ok_or("nothing is heard")?;
+    let end = recorded.iter().rposition(|sample| *sample != 0.0).map_or(0, |last| last + 1);
+    let same = Stretch::longest(sent, recorded);
+    let softer = same.recorded_at - begin;
+    let said = || format!("{same:?} in frames {begin} to {end}");
+    if softer > fade.min(same.sent_at) || same.recorded_at + same.frames != end {
+        return Err(said());
+    }
+    let first = same.sent_at - softer;
+    let mut faded = recorded[begin..].iter().zip(&sent[first..]).take(softer);
+    if !faded.all(|(recorded, sent)| recorded.abs() < sent.abs()) {
+        return Err(format!("no fade before {}", said()));
+    }
+    Ok(first..same.sent_at + same.frames)
+}
+
 /// A sine of half the full scale.
 pub fn tone(frequency_hz: f64, sample_rate_hz: u32, frames: usize) -> Vec<f32> {
     let step = std::f64::consts::TAU * frequency_hz / f64::from(sample_rate_hz);
@@ -173,5 +197,20 @@ mod tests {
             assert_eq!(Stretch::longest(&sent, &recorded), expected, "{what}");
         }
         assert_eq!(Stretch::longest(&sent, &noise(2, 60_000)).frames, 0, "another sound");
+    }
+
+    #[test]
+    fn a_part_begins_in_a_fade_and_nothing_is_beside_it() {
+        let sent = noise(1, 60_000);
+        let quiet: Vec<f32> = sent[19_900..20_000].iter().map(|sample| sample / 2.0).collect();
+        let part = [&[0.0; 50][..], &quiet, &sent[20_000..50_000], &[0.0; 9]].concat();
+        assert_eq!(only_part(&sent, &part, 100), Ok(19_900..50_000));
+        assert!(only_part(&sent, &part, 99).is_err(), "a longer fade");
+        assert_eq!(only_part(&sent, &sent[..30_000], 0), Ok(0..30_000));
+        let twice = [&sent[..30_000], &sent[29_990..]].concat();
+        assert!(only_part(&sent, &twice, 100).is_err(), "ten frames twice");
+        let hole = [&sent[..30_000], &sent[30_001..]].concat();
+        assert!(only_part(&sent, &hole, 100).is_err(), "a frame is left out");
+        assert!(only_part(&sent, &[0.0; 99], 100).is_err(), "silence");
     }
 }

@@ -101,6 +101,7 @@ fn what_is_refused_wakes_no_device() {
     let before = wake_ups();
     send_no_frames(&scene);
     send_refused_commands(&scene);
+    crate::refused::send_refused(&scene);
     let silent: Vec<_> = (0..50).map(|_| connect(&scene)).collect();
     drop(silent);
     // Beyond every limit: the rate, and the length of the buffer.

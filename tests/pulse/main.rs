@@ -4,6 +4,7 @@
 
 mod alsa;
 mod audacity;
+mod autospawn;
 mod bad_input;
 mod beside_server;
 mod browsers;
@@ -12,6 +13,7 @@ mod conformance;
 mod crowds;
 mod desktop;
 mod devices;
+mod drivers;
 mod flatpak;
 mod greedy;
 mod headset;
@@ -35,6 +37,7 @@ mod processing;
 mod programs;
 mod pulsemixer;
 mod recording;
+mod refused;
 mod resident;
 mod rings;
 mod rtp;

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod devices;
+mod drivers;
+mod frame_clock;
 mod heard;
 mod hearing;
 mod hostile;

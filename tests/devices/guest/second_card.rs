@@ -2,6 +2,7 @@
 
 mod microphone;
 mod mixer;
+mod pulled;
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

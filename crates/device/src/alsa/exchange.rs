@@ -44,9 +44,9 @@ impl AlsaDriver {
         self.timer.take_over(due_ns, self.quantum);
         self.faults = 0;
         self.changes_until_ns = 0;
-        if let Some(streams) = self.device.as_mut().and_then(|device| device.streams.take()) {
-            self.frames = streams.played();
-        }
+        let now_ns = sys::clock::now_ns();
+        let played = self.device.as_mut().and_then(|device| device.give_up_streams(now_ns));
+        self.frames = played.unwrap_or(self.frames);
         let need = self.need();
         if let (Some(device), Some(recovery)) = (self.device.take(), &mut self.recovery) {
             recovery.take(device, self.quantum, need);

@@ -145,6 +145,17 @@ impl Device {
         if streams.stands_still(now_ns) { Err(Fault::Stalled) } else { Ok(()) }
     }
 
+    /// Ends the streams' queue of a device that is given up; returns the frame that it has come to.
+    pub(super) fn give_up_streams(&mut self, now_ns: u64) -> Option<u64> {
+        let runs = self.streams.as_ref()?.runs();
+        let followed = if runs { self.follow(now_ns) } else { Ok(()) };
+        let mut streams = self.streams.take()?;
+        if followed == Err(Fault::Gone) {
+            streams.lose_now(now_ns);
+        }
+        Some(streams.played())
+    }
+
     /// Makes a device that has stopped by itself ready to start with what is written next.
     pub(super) fn make_ready(&mut self, fault: Fault) -> Result<(), Fault> {
         self.clock = None;
@@ -155,6 +166,7 @@ impl Device {
             Fault::Xrun => streams.run_out(),
             // What it played since its position was last asked for was heard.
             Fault::Suspended => streams.lose_from(playback.triggered_ns(), sys::clock::now_ns()),
+            Fault::Gone => streams.lose_now(sys::clock::now_ns()),
             _ => streams.lose(),
         }
         self.starts_with_next = true;

@@ -117,6 +117,12 @@ impl StreamQueue {
         self.lose();
     }
 
+    /// The hardware is gone, which is noticed at once, and what it has not read is lost. It says no
+    /// more how far it has come: since its position was last known, it has run.
+    pub(super) fn lose_now(&mut self, now_ns: u64) {
+        self.lose_from(self.runs().then_some(now_ns), now_ns);
+    }
+
     /// Takes over hardware that runs, with frames that were played before there were streams.
     pub(super) fn take_over(&mut self, left: u32, at_ns: u64) {
         self.written = self.played + u64::from(left);
@@ -249,6 +255,18 @@ mod tests {
         for stopped_ns in [None, Some(169 * MS), Some(901 * MS)] {
             assert_eq!(slept(stopped_ns, 900 * MS), (9000, 9000, false), "{stopped_ns:?}");
         }
+    }
+
+    #[test]
+    fn what_was_heard_before_the_card_was_pulled_out_is_not_played_again() {
+        let mut queue = running();
+        queue.note(40_000, 170 * MS);
+        queue.lose_now(270 * MS);
+        assert_eq!((queue.played(), queue.written(), queue.runs()), (13_800, 13_800, false));
+        // It stood still by then.
+        queue.add(100);
+        queue.lose_now(900 * MS);
+        assert_eq!((queue.played(), queue.written()), (13_800, 13_800));
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if number > LAST_COMMAND || FORMER_COMMANDS.contains(&number) {
         return Err(refuse(PulseError::NotSupported));
     }
+    if tagstruct::has_wrong_volume(packet) {
+        return Err(refuse(PulseError::Invalid));
+    }
     if number == object_message::COMMAND {
         let message = ObjectMessage::read(packet).ok_or_else(|| refuse(PulseError::Protocol))?;
         let (keys, extension) = (Vec::new(), Vec::new());

@@ -1,11 +1,14 @@
 //! The values of a packet, checked before they are decoded.
 //!
 //! The codec allocates what a packet states as the length of a value, and computes with its times.
-//! A packet that passes here has no length beyond its own end, and no time that is none.
+//! A packet that passes here has no length beyond its own end, and no time that is none. It takes
+//! a volume that is none for the largest there is.
 
 /// Most channels of a map and of volumes.
 const MAX_CHANNELS: u8 = 32;
 const MICROSECONDS: u32 = 1_000_000;
+/// The largest volume of a channel.
+const MAX_VOLUME: u32 = u32::MAX / 2;
 /// Bytes of a packet's command and number.
 pub(super) const HEAD_BYTES: usize = 10;
 
@@ -25,6 +28,22 @@ pub(super) fn check(packet: &[u8]) -> Option<(u32, u32)> {
 pub(super) fn head(packet: &[u8]) -> Option<(u32, u32)> {
     let mut rest = packet;
     Some((tagged_u32(&mut rest)?, tagged_u32(&mut rest)?))
+}
+
+/// Returns whether a packet that passes the check has a volume that is none for some channel.
+pub(super) fn has_wrong_volume(packet: &[u8]) -> bool {
+    let mut rest = packet;
+    loop {
+        let value = rest;
+        if skip_value(&mut rest).is_none() {
+            return false;
+        }
+        let [b'v', _, volumes @ ..] = &value[..value.len() - rest.len()] else { continue };
+        let volumes = volumes.as_chunks::<4>().0.iter();
+        if volumes.map(|volume| u32::from_be_bytes(*volume)).any(|volume| volume > MAX_VOLUME) {
+            return true;
+        }
+    }
 }
 
 /// Returns the only value of a packet; `None` if it is another one, or not the only one.
@@ -124,5 +143,19 @@ mod tests {
         }
         assert_eq!(check(b"L\0\0\0\x0e"), None);
         assert_eq!(head(b""), None);
+    }
+
+    #[test]
+    fn a_volume_that_is_none_is_found_in_any_channel() {
+        for (values, is_wrong) in [
+            (&b""[..], false),
+            (b"v\x02\x7f\xff\xff\xff\0\0\0\0", false),
+            (b"v\x02\0\0\0\0\x80\0\0\0", true),
+            (b"tname\0v\x01\xff\xff\xff\xff1", true),
+            // A sample that is played in a volume of its own has none.
+            (b"V\xff\xff\xff\xffv\0L\xff\xff\xff\xff", false),
+        ] {
+            assert_eq!(has_wrong_volume(&packet(values)), is_wrong, "{values:?}");
+        }
     }
 }
