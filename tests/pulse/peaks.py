@@ -4,6 +4,19 @@ import time
 
 import pulsectl
 
+# pulsectl frees the callback of a stream that libpulse may still call, until the server has
+# answered that the stream is gone.
+library = pulsectl.pulsectl.c
+make_callback, kept = library.PA_STREAM_REQUEST_CB_T, []
+
+
+def callback(function):
+    kept.append(make_callback(function))
+    return kept[-1]
+
+
+library.PA_STREAM_REQUEST_CB_T = callback
+
 with pulsectl.Pulse("a meter") as pulse:
     def peak():
         return pulse.get_peak_sample(source.name, 0.5, stream.index)
