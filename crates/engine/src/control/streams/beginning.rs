@@ -19,7 +19,7 @@ use super::{DRIVER, OpenStream, State, Streams, refused, unknown};
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::realtime_limits::Locking;
-use crate::stream_part::{StreamOrder, fade_frames};
+use crate::stream_part::fade_frames;
 
 /// What is kept of what leaves a device, seconds: its depth, and what a stream that records may
 /// leave there.
@@ -94,14 +94,7 @@ impl Streams {
         let Some(open) = self.streams.get(&number) else { return false };
         let facts = self.devices.facts(open.device, driver);
         let Some(device) = self.devices.get_mut(open.device) else { return false };
-        let begins = device.begin_loop(facts);
-        if open.direction == Direction::Monitor {
-            device.keep(facts);
-        }
-        device.order(match stream {
-            Arrival::Plays(stream) => StreamOrder::Add(stream),
-            Arrival::Records(recorder) => StreamOrder::Record(recorder),
-        });
+        let begins = device.take_in(stream, open.direction, facts);
         device.shared.call();
         begins && open.device == DRIVER
     }

@@ -6,12 +6,13 @@ use device::Channels;
 use mix::FrameHistory;
 use proto::limits::QUANTUM_FRAMES;
 use proto::request::RequestError;
-use proto::stream::{DeviceState, DeviceVolume};
+use proto::stream::{DeviceState, DeviceVolume, Direction};
 use rt::stream::Gains;
 use rtrb::{Consumer, Producer};
 
 use super::beginning::kept_frames;
 use super::calls::Calls;
+use super::moving::Arrival;
 use super::{LOOPS, refused};
 use crate::device_shared::DeviceShared;
 use crate::opening::DriverFacts;
@@ -119,8 +120,26 @@ impl DeviceEnd {
         Ok(())
     }
 
+    /// Has the device's thread take a stream in. Returns whether a loop begins with it.
+    pub(super) fn take_in(
+        &mut self,
+        stream: Arrival,
+        direction: Direction,
+        facts: DeviceFacts,
+    ) -> bool {
+        let begins = self.begin_loop(facts);
+        if direction == Direction::Monitor {
+            self.keep(facts);
+        }
+        self.order(match stream {
+            Arrival::Plays(stream) => StreamOrder::Add(stream),
+            Arrival::Records(recorder) => StreamOrder::Record(recorder),
+        });
+        begins
+    }
+
     /// Orders a loop unless there is one; returns whether it did.
-    pub(super) fn begin_loop(&mut self, facts: DeviceFacts) -> bool {
+    fn begin_loop(&mut self, facts: DeviceFacts) -> bool {
         if self.has_loop {
             return false;
         }
@@ -138,7 +157,7 @@ impl DeviceEnd {
     }
 
     /// Has the loop keep what leaves the device.
-    pub(super) fn keep(&mut self, facts: DeviceFacts) {
+    fn keep(&mut self, facts: DeviceFacts) {
         if !std::mem::replace(&mut self.keeps, true) {
             let room = FrameHistory::new(facts.playback as usize, kept_frames(facts));
             self.order(StreamOrder::Keep(Box::new(room)));

@@ -173,22 +173,16 @@ impl Streams {
             self.forget(number);
             return false;
         };
-        device.begin_loop(facts);
         (open.device, open.state, open.ordered) = (to, State::Begun(page), open.routes);
         let fade_frames = fade_frames(facts.sample_rate_hz);
-        let order = match arrival {
+        let stream = match arrival {
             Arrival::Plays(mut stream) => {
                 stream.memory_mut().feed = open.feed.begin();
-                StreamOrder::Add(Box::new(stream.moved(open.routes, fade_frames)))
+                Arrival::Plays(Box::new(stream.moved(open.routes, fade_frames)))
             }
-            Arrival::Records(recorder) => {
-                if open.direction == Direction::Monitor {
-                    device.keep(facts);
-                }
-                StreamOrder::Record(Box::new(recorder.moved(fade_frames)))
-            }
+            Arrival::Records(recorder) => Arrival::Records(Box::new(recorder.moved(fade_frames))),
         };
-        device.order(order);
+        device.take_in(stream, open.direction, facts);
         // Wishes that were called for on the way were not obeyed.
         device.calls.add(number, now_ns());
         device.shared.call();
