@@ -42,5 +42,5 @@ pub fn answer(bytes: &[u8]) {
         }
     }
     let _ = (front_end.deadline(now_ns), front_end.take_effects());
-    front_end.disconnected(client);
+    front_end.disconnected(client, now_ns);
 }

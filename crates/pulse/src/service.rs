@@ -394,7 +394,7 @@ impl Service {
             let _ = link.socket().map(|socket| self.poller.remove(socket));
             let _ = link.eventfd().map(|eventfd| self.poller.remove(eventfd));
             self.accounts.went(link.account());
-            self.front_end.disconnected(number);
+            self.front_end.disconnected(number, now_ns());
         }
     }
 

@@ -23,3 +23,4 @@ pub(crate) use object_message::{ObjectMessage, object_reply};
 pub(crate) use packet::{
     Packet, Request, Unreadable, error, event, read, reply, reply_head, request, success,
 };
+pub(crate) use tagstruct::MAX_VOLUME;

@@ -7,6 +7,7 @@ use convert::StreamFormat;
 use pulseaudio::protocol::PulseError;
 
 use super::FrontEnd;
+use super::inputs::SinkInputs;
 use super::modules::OwnDevice;
 use super::source_outputs::SourceOutput;
 use crate::output::{Devices, HeardVolume, NewNullDevice, Refusal};
@@ -107,7 +108,6 @@ impl<D: Devices> FrontEnd<D> {
         let until_ns = is_missing.then_some(now_ns.saturating_add(self.absence.grace_ns));
         self.absence.until_ns = until_ns;
         self.find_places(now_ns);
-        self.check_monitored();
         self.load_ruled_modules(now_ns);
         self.announce_states(now_ns);
     }
@@ -150,6 +150,9 @@ impl<D: Devices> FrontEnd<D> {
         });
         let ended: Vec<u32> = ended.map(|(index, _)| index).collect();
         let mut are_some = !ended.is_empty();
+        if are_some {
+            self.take_all_heard(now_ns);
+        }
         for index in ended {
             if let Some(input) = self.inputs.get_mut(index) {
                 input.adrift = Some(Adrift::Ended);
@@ -247,11 +250,17 @@ impl<D: Devices> FrontEnd<D> {
         }
         let inputs: Vec<u32> = self.inputs.indices();
         for index in inputs {
+            let is_adrift = |inputs: &SinkInputs<D::Output>| {
+                inputs.get(index).is_some_and(|input| input.adrift.is_some())
+            };
+            let was_adrift = is_adrift(&self.inputs);
             if self.find_place_of_input(index, now_ns) == Err(PulseError::Busy) {
                 continue;
             }
-            if self.inputs.get(index).is_some_and(|input| input.adrift.is_some()) {
+            if is_adrift(&self.inputs) {
                 self.kill_input(index);
+            } else if was_adrift {
+                self.check_recordings_of(index);
             }
         }
         let outputs: Vec<u32> = self.outputs.keys().copied().collect();

@@ -41,7 +41,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// A program is gone.
-    pub fn disconnected(&mut self, client: u32) {
+    pub fn disconnected(&mut self, client: u32, now_ns: u64) {
+        self.take_all_heard(now_ns);
         let inputs = self
             .inputs
             .iter()

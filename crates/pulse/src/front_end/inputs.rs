@@ -58,6 +58,12 @@ impl<O: Output> SinkInputs<O> {
         self.inputs.get_mut(&index)
     }
 
+    /// Returns an input with which nothing is done: what was heard of it is asked for. Its next look
+    /// stays when it is.
+    pub fn untouched(&mut self, index: u32) -> Option<&mut SinkInput<O>> {
+        self.inputs.get_mut(&index)
+    }
+
     /// Returns all inputs, each of which may need to be looked at at another time afterwards.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut SinkInput<O>> {
         self.touched.extend(self.inputs.keys());

@@ -57,16 +57,20 @@ impl<D: Devices> FrontEnd<D> {
         let sleeps = self.is_sink_asleep(output.source.sink());
         let gains = self.heard_gains(monitored);
         let Some(output) = self.outputs.get_mut(&index) else { return };
-        let Some(input) = self.inputs.get_mut(monitored) else { return };
+        let Some(input) = self.inputs.untouched(monitored) else { return };
         let stream = *input.playback.stream();
-        let mut is_followed = true;
+        let (mut is_other, mut is_followed) = (false, true);
         if *output.recording.source() != stream {
             let tap = Recorded::Stream(Box::new(Tap::new(stream.rate_hz, stream.map.channels())));
             is_followed = output.recording.go_on_with(tap, stream, now_ns).is_ok();
+            is_other = true;
         }
         let tap = output.recording.input_mut().tap_mut().filter(|_| is_followed);
         let Some(tap) = tap else { return self.kill_output(index) };
         tap.follow(&mut input.playback, gains, sleeps, now_ns);
+        if is_other {
+            self.apply_output_gains(index);
+        }
     }
 
     /// Ends the streams that record a sink input alone, which ends or goes to another sink, as
@@ -76,19 +80,18 @@ impl<D: Devices> FrontEnd<D> {
             if let Some(output) = self.outputs.get_mut(&output) {
                 output.recording.read_all();
             }
-            self.send_recorded(output);
+            // Also to a program that has not taken what was sent before: it is the last.
+            self.send_pieces(output);
             self.kill_output(output);
         }
     }
 
-    /// Asks the policy of another server whether this process may still hear what streams record.
-    pub(super) fn check_monitored(&mut self) {
-        let recording = self.outputs.iter().filter(|(_, output)| output.monitors.is_some());
-        let recording: Vec<u32> = recording.map(|(index, _)| *index).collect();
-        for index in recording {
+    /// A sink input has found its place on another server: asks the policy of that whether this
+    /// process may hear what streams record of it.
+    pub(super) fn check_recordings_of(&mut self, input: u32) {
+        for index in self.recordings_of(input) {
             let Some(listening) = self.listening_of(index) else { continue };
-            let answer = self.listen_to(listening).map(drop);
-            if answer == Err(PulseError::AccessDenied) {
+            if self.listen_to(listening).is_err() {
                 self.kill_output(index);
             }
         }

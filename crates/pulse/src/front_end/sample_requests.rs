@@ -181,13 +181,15 @@ impl<D: Devices> FrontEnd<D> {
             props = properties::updated(&props, OVER_PROGRAM, more)?;
         }
         let props = self.limited_for(account, 0, props)?;
-        let states = (asked.volume != u32::MAX, false);
+        // Any that is none stands for none, as in PulseAudio.
+        let volume = Some(asked.volume).filter(|volume| *volume <= wire::MAX_VOLUME);
+        let states = (volume.is_some(), false);
         let wanted = treatment::asked(asked.sink_index, asked.sink_name.as_deref(), states);
         let start = self.decide_start(Direction::Playback, &props, wanted);
         let chosen = start.1.device.value.as_deref().and_then(|name| self.sink_named(name));
         let sink = chosen.unwrap_or(sink);
+        let all = volume.unwrap_or(Volume::NORM.as_u32());
         let mut volume = ChannelVolume::empty();
-        let all = if asked.volume == u32::MAX { Volume::NORM.as_u32() } else { asked.volume };
         (0..sample.program.map.channels()).for_each(|_| volume.push(Volume::from_u32_clamped(all)));
         let index = self.begin_input(NewInput {
             owner: None,

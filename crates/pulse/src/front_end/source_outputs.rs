@@ -175,11 +175,17 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Sends a stream's program what was recorded, unless it has not taken what was sent before.
     pub(super) fn send_recorded(&mut self, index: u32) {
+        let client = self.outputs.get(&index).and_then(|output| self.clients.get(&output.client));
+        if client.is_some_and(|known| !known.is_busy) {
+            self.send_pieces(index);
+        }
+    }
+
+    /// Sends a stream's program as much of what was recorded as it is sent at once.
+    pub(super) fn send_pieces(&mut self, index: u32) {
         let Some(output) = self.outputs.get_mut(&index) else { return };
         let (client, channel) = (output.client, output.channel);
-        let Some(known) = self.clients.get_mut(&client).filter(|known| !known.is_busy) else {
-            return;
-        };
+        let Some(known) = self.clients.get_mut(&client) else { return };
         let mut sent = 0;
         let mut frames = Vec::new();
         while sent < SENT_AT_ONCE
@@ -189,7 +195,7 @@ impl<D: Devices> FrontEnd<D> {
             sent += frame.len();
             frames.push(frame);
         }
-        known.is_busy = sent > 0;
+        known.is_busy |= sent > 0;
         frames.into_iter().for_each(|frame| self.send(client, frame));
     }
 }

@@ -93,8 +93,11 @@ pub(crate) struct Playback<O> {
     replaced: VecDeque<u8>,
     /// The most of these three that may be kept.
     most_kept: usize,
-    /// The position at which it went on when it last left what was queued.
-    went_on_at: u64,
+    /// The position at which it went on when it last left what was queued, and whether it played
+    /// then.
+    went_on: (u64, bool),
+    /// How many rings it has had before this one.
+    former_rings: u32,
     /// Until when what was written again into the ring counts.
     rewritten_until_ns: u64,
     write_index: i64,
@@ -161,7 +164,8 @@ impl<O: Output> Playback<O> {
             backlog: VecDeque::new(),
             replaced: VecDeque::new(),
             most_kept: usize::MAX,
-            went_on_at: 0,
+            went_on: (0, false),
+            former_rings: 0,
             rewritten_until_ns: 0,
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
@@ -328,7 +332,7 @@ impl<O: Output> Playback<O> {
     /// Returns what is heard at `now_ns`.
     pub fn times(&mut self, now_ns: u64) -> Times {
         let read_index = self.read_index(now_ns);
-        let plays = self.runs && self.begins_at.is_none();
+        let plays = self.plays();
         let since = |ns: u64| self.pace().bytes(now_ns.saturating_sub(ns) / 1000).into();
         Times {
             write_index: self.write_index,
@@ -365,9 +369,20 @@ impl<O: Output> Playback<O> {
     }
 
     /// Returns the position of the ring at which it went on, or will, when it last left what was
-    /// queued: a seek or a flush. What was before, from when it was asked, was not heard.
-    pub fn went_on_at(&self) -> u64 {
-        self.went_on_at
+    /// queued: a seek or a flush. What was before, from when it was asked, was not heard. If it
+    /// played then, it did so for a moment longer.
+    pub fn went_on(&self) -> (u64, bool) {
+        self.went_on
+    }
+
+    /// Returns how many rings it has had before this one, whose positions begin at 0.
+    pub fn former_rings(&self) -> u32 {
+        self.former_rings
+    }
+
+    /// Returns whether the device plays it, from an earlier look on.
+    fn plays(&self) -> bool {
+        self.runs && self.begins_at.is_none()
     }
 
     /// Returns the position of the ring that is heard. The device says at most 10 ms before that a
@@ -375,9 +390,8 @@ impl<O: Output> Playback<O> {
     pub fn heard_position(&mut self, now_ns: u64) -> u64 {
         let timing = self.output.timing();
         let position = timing.position_at(now_ns);
-        let plays = self.runs && self.begins_at.is_none();
         let holds_later = timing.until <= timing.position && now_ns < timing.at_ns;
-        if !(plays && holds_later) {
+        if !(self.plays() && holds_later) {
             return position;
         }
         let left_ps = u128::from(timing.at_ns - now_ns) * 1000;

@@ -51,7 +51,9 @@ pub(crate) struct Tap {
 struct Looked {
     /// When it was.
     at_ns: u64,
-    /// The position in the ring that follows. What is heard never goes back.
+    /// Which of the stream's rings it was.
+    ring: u32,
+    /// The position in it that follows. What is heard never goes back.
     next: u64,
     /// The time for which there are neither frames nor silence yet, ns; below 0 if frames were
     /// early.
@@ -92,15 +94,18 @@ impl Tap {
         }
         self.gains.set(gains);
         let heard = playback.heard_position(now_ns).min(playback.output().written());
+        let ring = playback.former_rings();
         let Some(last) = self.looked else {
-            self.looked = Some(Looked { at_ns: now_ns, next: heard, missing_ns: 0 });
+            self.looked = Some(Looked { at_ns: now_ns, ring, next: heard, missing_ns: 0 });
             return;
         };
         if self.waiting() == 0 {
             self.waits_since_ns = last.at_ns;
         }
         let passed_ns = now_ns.saturating_sub(last.at_ns);
-        let (taken, next) = self.take_heard(playback, last.next, heard, passed_ns);
+        let next = if last.ring == ring { last.next } else { 0 };
+        let since_ns = passed_ns + last.missing_ns.max(0).unsigned_abs();
+        let (taken, next) = self.take_heard(playback, next, heard, since_ns);
         let missing_ns = last.missing_with(passed_ns, self.ns(taken));
         let is_silent = missing_ns >= SILENT_AFTER_NS;
         if is_silent && !sleeps {
@@ -109,32 +114,31 @@ impl Tap {
             self.planes.iter_mut().for_each(|plane| plane.resize(plane.len() + silence, 0.0));
         }
         let missing_ns = if is_silent || sleeps { 0 } else { missing_ns };
-        self.looked = Some(Looked { at_ns: now_ns, next, missing_ns });
+        self.looked = Some(Looked { at_ns: now_ns, ring, next, missing_ns });
         self.drop_oldest();
     }
 
-    /// Takes the frames from `next` on of which the last heard one is before `heard`, and that
-    /// passed in this time. Returns how many there were, and the position that follows.
+    /// Takes the frames from `next` up to `heard` that can have been heard in this time. Returns how
+    /// many there were, and the position that follows.
     fn take_heard<O: Output>(
         &mut self,
         playback: &Playback<O>,
         next: u64,
         heard: u64,
-        passed_ns: u64,
+        since_ns: u64,
     ) -> (u64, u64) {
         let output = playback.output();
-        // It may have another ring.
-        let mut next = if next <= output.written() { next } else { heard };
-        let mut taken = 0;
-        let went_on_at = playback.went_on_at();
+        let (mut next, mut taken) = (next, 0);
+        let (went_on_at, played) = playback.went_on();
         if next < went_on_at && went_on_at <= heard {
             // What lies between was not heard, but for the moment until the device obeyed.
-            let before = self.frames(passed_ns).saturating_sub(heard - went_on_at);
-            let before = before.min(self.frames(OBEYED_MS * 1_000_000)).min(went_on_at - next);
+            let moment = if played { self.frames(OBEYED_MS * 1_000_000) } else { 0 };
+            let before = self.frames(since_ns).saturating_sub(heard - went_on_at);
+            let before = before.min(moment).min(went_on_at - next);
             taken += self.take(output, next, next + before);
             next = went_on_at;
         }
-        let most = self.frames(passed_ns + OBEYED_MS * 1_000_000);
+        let most = self.frames(since_ns + OBEYED_MS * 1_000_000);
         let from = next.max(heard.saturating_sub(most)).min(heard);
         taken += self.take(output, from, heard);
         (taken, heard.max(next))
@@ -170,7 +174,8 @@ impl Tap {
     }
 
     fn frames(&self, ns: u64) -> u64 {
-        ns * u64::from(self.rate_hz) / 1_000_000_000
+        let frames = u128::from(ns) * u128::from(self.rate_hz) / 1_000_000_000;
+        u64::try_from(frames).unwrap_or(u64::MAX)
     }
 
     fn ns(&self, frames: u64) -> u64 {
@@ -269,7 +274,7 @@ mod tests {
     /// Looks for a time at a stream of which this part is heard; returns the longest time that was
     /// missing.
     fn longest_missing(looks: u64, passed_ns: u64, heard_ns: impl Fn(u64) -> u64) -> i64 {
-        let mut looked = Looked { at_ns: 0, next: 0, missing_ns: 0 };
+        let mut looked = Looked { at_ns: 0, ring: 0, next: 0, missing_ns: 0 };
         let missing = (0..looks).map(|look| {
             looked.missing_ns = looked.missing_with(passed_ns, heard_ns(look));
             looked.missing_ns

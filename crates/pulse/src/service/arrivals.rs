@@ -60,7 +60,7 @@ impl Service {
             self.links.insert(number, link);
         } else {
             self.accounts.went(account);
-            self.front_end.disconnected(number);
+            self.front_end.disconnected(number, now_ns());
         }
     }
 

@@ -8,7 +8,7 @@
 const MAX_CHANNELS: u8 = 32;
 const MICROSECONDS: u32 = 1_000_000;
 /// The largest volume of a channel.
-const MAX_VOLUME: u32 = u32::MAX / 2;
+pub(crate) const MAX_VOLUME: u32 = u32::MAX / 2;
 /// Bytes of a packet's command and number.
 pub(super) const HEAD_BYTES: usize = 10;
 

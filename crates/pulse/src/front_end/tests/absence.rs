@@ -191,7 +191,7 @@ fn a_program_has_as_many_requests_wait_as_there_is_room_for() {
     let refused = (0..100).filter(|_| !scene.send(client, &create).is_empty()).count();
     assert_eq!(refused, 100 - 64);
     assert!(scene.send(other, &create).is_empty(), "there is room for others");
-    scene.front_end.disconnected(client);
+    scene.front_end.disconnected(client, scene.now_ns);
     scene.server_comes();
     assert_eq!(scene.front_end.devices_mut().opened.len(), 1, "nobody asks any more");
     assert_eq!(scene.sent(other).len(), 1);

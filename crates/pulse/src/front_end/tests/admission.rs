@@ -68,7 +68,7 @@ fn the_network_leaves_connections_for_programs_of_this_machine() {
     let local: Vec<_> = (0..1000).map_while(|_| scene.connected(2000)).collect();
     assert_eq!(local.len(), super::super::MAX_CLIENTS_OF_ONE);
     assert!(scene.connected(2001).is_some());
-    scene.front_end.disconnected(remote[0]);
+    scene.front_end.disconnected(remote[0], scene.now_ns);
     assert!(connected(&mut scene, 2, Way::Network).is_some());
 }
 

@@ -208,9 +208,9 @@ fn a_confined_programs_samples_are_heard_by_no_other_and_end_with_it() {
     uploaded(&mut scene, free);
     assert_eq!(sample_count(&mut scene, free), 2, "one for all programs");
     let second = scene.admitted_of(3);
-    scene.front_end.disconnected(boxed);
+    scene.front_end.disconnected(boxed, scene.now_ns);
     assert_eq!(sample_count(&mut scene, free), 2, "it has another connection");
-    scene.front_end.disconnected(second);
+    scene.front_end.disconnected(second, scene.now_ns);
     assert_eq!(sample_count(&mut scene, free), 1);
     let boxed = scene.confined();
     let played = scene.ask::<LookupReply>(boxed, &play("bell"));

@@ -313,7 +313,7 @@ fn a_module_is_loaded_though_its_program_has_gone_meanwhile() {
     let mut scene = Scene::new();
     let [client, other] = [scene.admitted(), scene.admitted()];
     scene.begin_to_load(client, "module-remap-sink", "");
-    scene.front_end.disconnected(client);
+    scene.front_end.disconnected(client, scene.now_ns);
     scene.front_end.link_has_begun(0, Ok(()), 0);
     assert_eq!(scene.module_names(other), ["module-remap-sink"]);
     assert!(scene.sent(client).iter().all(|packet| !is_answer(packet)), "nobody waits");

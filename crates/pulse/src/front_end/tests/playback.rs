@@ -211,7 +211,7 @@ fn a_program_that_leaves_takes_its_streams_along() {
     let mut scene = Scene::new();
     let [owner, mixer] = [scene.admitted(), scene.admitted()];
     scene.stream(owner);
-    scene.front_end.disconnected(owner);
+    scene.front_end.disconnected(owner, scene.now_ns);
     let none: Vec<SinkInputInfo> =
         scene.ask(mixer, &Command::GetSinkInputInfoList).expect("a list");
     assert_eq!(none, []);

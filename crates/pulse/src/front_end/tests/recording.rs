@@ -272,7 +272,7 @@ fn a_killed_recording_is_gone_and_its_program_notified() {
     let gone = Command::DeleteRecordStream(reply.channel);
     assert_eq!(scene.tell(owner, &gone), Err(PulseError::NoEntity));
     scene.recording(owner, asked());
-    scene.front_end.disconnected(owner);
+    scene.front_end.disconnected(owner, scene.now_ns);
     let none: Vec<SourceOutputInfo> =
         scene.ask(mixer, &Command::GetSourceOutputInfoList).expect("a list");
     assert_eq!(none, []);
@@ -330,6 +330,22 @@ fn a_recording_of_one_stream_needs_the_servers_leave_and_ends_with_that_stream()
 }
 
 #[test]
+fn all_recordings_of_one_stream_have_its_end() {
+    let mut scene = Scene::new();
+    let [player, meter] = [scene.admitted(), scene.admitted()];
+    let playing = scene.stream(player);
+    let taps = [0; 2].map(|_| scene.recording(meter, direct(playing.stream_index)).channel);
+    scene.now_ns += 300_000_000;
+    scene.front_end.disconnected(player, scene.now_ns);
+    let sent = scene.sent(meter);
+    for channel in taps {
+        let of_tap = sent.iter().filter(|frame| frame[4..8] == channel.to_be_bytes());
+        let bytes: usize = of_tap.map(|frame| frame.len() - 20).sum();
+        assert_eq!(bytes, 4 * 14_400, "what was heard before its program was gone");
+    }
+}
+
+#[test]
 fn another_server_is_asked_whether_a_stream_may_be_recorded() {
     let mut scene = Scene::new();
     let [player, meter] = [scene.admitted(), scene.admitted()];
@@ -345,4 +361,7 @@ fn another_server_is_asked_whether_a_stream_may_be_recorded() {
     let killed = Command::RecordStreamKilled(reply.channel);
     assert!(!other_server(&mut scene, false).contains(&killed));
     assert!(other_server(&mut scene, true).contains(&killed));
+    let input: Result<pulseaudio::protocol::SinkInputInfo, _> =
+        scene.ask(player, &Command::GetSinkInputInfo(playing.stream_index));
+    assert!(input.is_ok(), "what it recorded plays on");
 }

@@ -95,13 +95,28 @@ fn a_sample_plays_on_when_its_program_leaves() {
     let [client, other] = [scene.admitted(), scene.admitted()];
     uploaded(&mut scene, client);
     let index = scene.ask::<LookupReply>(client, &play("bell")).expect("it plays").0;
-    scene.front_end.disconnected(client);
+    scene.front_end.disconnected(client, scene.now_ns);
     let input: SinkInputInfo =
         scene.ask(other, &Command::GetSinkInputInfo(index)).expect("a stream");
     assert_eq!((input.client_index, input.name), (None, text("bell")));
     assert_eq!(input.cvolume.channels()[0].as_u32(), 0x8000);
     assert_eq!(input.props.get_bytes(c"event.id"), Some(&b"bell\0"[..]));
     scene.tell(other, &Command::KillSinkInput(index)).expect("killed");
+}
+
+#[test]
+fn a_sample_that_is_played_with_no_volume_has_that_of_its_samples() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    uploaded(&mut scene, client);
+    for none in [u32::MAX, u32::MAX - 1, 0x8000_0000] {
+        let Command::PlaySample(asked) = play("bell") else { panic!("it is to be played") };
+        let asked = Command::PlaySample(PlaySampleParams { volume: none, ..asked });
+        let index = scene.ask::<LookupReply>(client, &asked).expect("it plays").0;
+        let input: SinkInputInfo =
+            scene.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream");
+        assert_eq!(input.cvolume.channels()[0].as_u32(), 0x10000, "{none}");
+    }
 }
 
 #[test]
@@ -146,7 +161,7 @@ fn uploads_that_make_no_sense_or_are_too_many_are_refused() {
     // Other programs are not concerned, and what it had is free when it leaves.
     let other = scene.admitted_of(3);
     created(&mut scene, other, 4).expect("an upload");
-    scene.front_end.disconnected(client);
+    scene.front_end.disconnected(client, scene.now_ns);
     let again = scene.admitted();
     created(&mut scene, again, 16 << 20).expect("an upload");
     assert_eq!(scene.tell(other, &play("")), Err(PulseError::Invalid));

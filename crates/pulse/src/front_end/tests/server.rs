@@ -84,7 +84,7 @@ fn programs_are_listed_by_their_own_names_until_they_leave() {
     };
     assert_eq!(list(&mut scene), [(one, text("a program")), (other, text("a program"))]);
     scene.tell(one, &Command::Subscribe(SubscriptionMask::CLIENT)).expect("subscribed");
-    scene.front_end.disconnected(other);
+    scene.front_end.disconnected(other, scene.now_ns);
     let removed = SubscriptionEvent {
         event_facility: Facility::Client,
         event_type: EventType::Removed,
@@ -117,7 +117,7 @@ fn no_more_programs_are_taken_than_the_limit() {
     let mut scene = Scene::new();
     let clients: Vec<_> = (0..1000).map_while(|account| scene.connected(account)).collect();
     assert_eq!(clients.len(), super::super::MAX_CLIENTS);
-    scene.front_end.disconnected(clients[0]);
+    scene.front_end.disconnected(clients[0], scene.now_ns);
     assert!(scene.connected(0).is_some());
 }
 
@@ -127,7 +127,7 @@ fn one_program_leaves_connections_for_others() {
     let clients: Vec<_> = (0..1000).map_while(|_| scene.connected(2)).collect();
     assert_eq!(clients.len(), super::super::MAX_CLIENTS_OF_ONE);
     assert!(scene.connected(3).is_some());
-    scene.front_end.disconnected(clients[0]);
+    scene.front_end.disconnected(clients[0], scene.now_ns);
     assert!(scene.connected(2).is_some());
 }
 

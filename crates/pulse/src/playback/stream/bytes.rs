@@ -47,13 +47,14 @@ impl<O: Output> Playback<O> {
     pub fn flush(&mut self, now_ns: u64) {
         self.write_index = self.read_index(now_ns);
         self.write_index -= self.write_index % i64::from(self.pace().frame_bytes);
+        let played = self.runs;
         if self.attributes.prebuffer > 0 {
             self.hold();
             self.prebuffers = true;
             self.owes_started = true;
         }
         self.replaced.clear();
-        self.splice();
+        self.splice(played);
         self.update(now_ns);
     }
 
@@ -179,7 +180,7 @@ impl<O: Output> Playback<O> {
         let before = Vec::from(std::mem::take(&mut self.backlog));
         let replaced = std::mem::take(&mut self.replaced);
         self.write_index = first;
-        self.splice();
+        self.splice(self.runs);
         self.append(&before[from..]);
         self.replaced = replaced;
     }
@@ -189,14 +190,13 @@ impl<O: Output> Playback<O> {
         self.replaced.clear();
         self.write_index = to;
         self.last_heard = self.last_heard.min(to);
-        self.splice();
+        self.splice(self.runs);
     }
 
     /// Returns the byte at which the device stops playing what it plays, once it is asked to go on
     /// elsewhere.
     fn index_when_obeyed(&mut self, now_ns: u64) -> i64 {
-        let plays = self.runs && self.begins_at.is_none();
-        let obeyed_ns = if plays { now_ns + OBEYED_NS } else { now_ns };
+        let obeyed_ns = if self.plays() { now_ns + OBEYED_NS } else { now_ns };
         let position = self.heard_position(obeyed_ns);
         let index = self.heard.index(position);
         index - index % i64::from(self.pace().frame_bytes)
@@ -235,15 +235,17 @@ impl<O: Output> Playback<O> {
         self.append(&all);
     }
 
-    /// Goes on in the ring with what comes next, instead of what was written.
-    fn splice(&mut self) {
+    /// Goes on in the ring with what comes next, instead of what was written. It `played` until it
+    /// was to.
+    fn splice(&mut self, played: bool) {
         self.sent.clear(self.output.written());
         self.backlog.clear();
         self.converter.reset();
         self.drain_end = None;
         self.begin_segment();
-        self.went_on_at = self.output.written();
-        self.output.wish(Wish::Splice { position: self.went_on_at });
+        let position = self.output.written();
+        self.went_on = (position, played);
+        self.output.wish(Wish::Splice { position });
         self.output.commit();
     }
 }

@@ -33,6 +33,7 @@ impl<O: Output> Playback<O> {
         (self.output, self.converter, self.device) = (output, converter, device);
         (self.attributes, self.runs, self.begins_at, self.drain_end) =
             (attributes, false, None, None);
+        (self.went_on, self.former_rings) = ((0, false), self.former_rings.wrapping_add(1));
         self.follows_since_ns = None;
         self.wish_depth();
         let silence = Gains::new([0.0; convert::MAX_CHANNELS]).unwrap_or_default();

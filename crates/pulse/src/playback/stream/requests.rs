@@ -151,7 +151,7 @@ impl<O: Output> Playback<O> {
         let is_cautious = now_ns < cautious_until_ns;
         let follows = match self.follows_since_ns {
             None => {
-                let plays = self.runs && self.begins_at.is_none();
+                let plays = self.plays();
                 let is_fast = slowest_ns <= total_ns / FAST_PART;
                 let is_short = self.attributes.is_short(self.pace()) && !self.attributes.asks_early;
                 // The device renders more at once, and all of it must be there.

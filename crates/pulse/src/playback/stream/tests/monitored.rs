@@ -129,6 +129,44 @@ fn a_stream_that_holds_is_silent_for_just_as_long() {
 }
 
 #[test]
+fn a_stream_that_held_at_a_seek_is_recorded_without_what_it_skipped() {
+    let mut playback = playback(0);
+    let mut tap = tap_of(2 * RATE_HZ);
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    playback.cork(true, 100 * MS);
+    look(&mut tap, &mut playback, 300 * MS);
+    playback.flush(300 * MS);
+    playback.put(&bytes(20_000, 10_000));
+    playback.cork(false, 300 * MS);
+    look(&mut tap, &mut playback, 400 * MS);
+    let (heard, samples) = (read(&mut tap), &playback.output.samples);
+    let (before, after) = (&samples[..4800], &samples[RATE_HZ as usize..][..4800]);
+    assert!(heard == [before, &[0.0; 9600], after].concat(), "{} frames", heard.len());
+}
+
+#[test]
+fn another_ring_is_recorded_from_its_first_frame() {
+    let mut playback = playback(0);
+    let mut tap = tap();
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    playback.flush(100 * MS);
+    playback.put(&bytes(20_000, 10_000));
+    look(&mut tap, &mut playback, 150 * MS);
+    read(&mut tap);
+    let mut card = Card::new(8 * u64::from(RATE_HZ));
+    card.now_ns = 150 * MS;
+    let (device, attributes) = (*playback.stream(), playback.attributes());
+    let gone_on = playback.go_on_with(card, device, attributes, Gains::default(), 150 * MS);
+    gone_on.expect("possible");
+    look(&mut tap, &mut playback, 250 * MS);
+    assert_eq!(read(&mut tap), playback.output.samples[..4800]);
+}
+
+#[test]
 fn a_stream_whose_device_sleeps_has_no_frames() {
     let mut playback = playback(0);
     let mut tap = tap();
