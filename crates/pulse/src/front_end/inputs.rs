@@ -58,8 +58,8 @@ impl<O: Output> SinkInputs<O> {
         self.inputs.get_mut(&index)
     }
 
-    /// Returns an input with which nothing is done: what was heard of it is asked for. Its next look
-    /// stays when it is.
+    /// Returns an input with which nothing is done: what was heard of it is asked for. Its next
+    /// look stays when it is.
     pub fn untouched(&mut self, index: u32) -> Option<&mut SinkInput<O>> {
         self.inputs.get_mut(&index)
     }

@@ -118,8 +118,8 @@ impl Tap {
         self.drop_oldest();
     }
 
-    /// Takes the frames from `next` up to `heard` that can have been heard in this time. Returns how
-    /// many there were, and the position that follows.
+    /// Takes the frames from `next` up to `heard` that can have been heard in this time. Returns
+    /// how many there were, and the position that follows.
     fn take_heard<O: Output>(
         &mut self,
         playback: &Playback<O>,
