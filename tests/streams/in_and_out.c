@@ -2,19 +2,16 @@
  * what it saw: how often the clock went backwards, and by how many frames at most it differed from the time that passed;
  * its cycles, how many of them began before the end of the one before, how many began later although it was active, how
  * often the time of a cycle went backwards, and how often the transport jumped. */
-#include <inttypes.h>
-#include <jack/jack.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "../idle/clock.h"
 
 static jack_client_t *client;
 static atomic_int ends;
-/* Of the clock. */
-static unsigned backwards;
-static double ahead, behind;
+static struct clock_check check;
 /* Of the cycles; read while the client is inactive. */
 static unsigned cycles, early, late, turned, jumps;
 static int is_first;
@@ -26,21 +23,9 @@ static jack_nframes_t place;
 
 static void *read_clock(void *unused) {
     (void)unused;
-    const double per_us = jack_get_sample_rate(client) / 1e6;
-    const jack_time_t begin = jack_get_time();
-    const jack_nframes_t first = jack_frame_time(client);
-    jack_nframes_t last = first;
+    check = begin_check(client);
     while (!ends) {
-        const jack_time_t before = jack_get_time();
-        const jack_nframes_t now = jack_frame_time(client);
-        const jack_time_t after = jack_get_time();
-        backwards += (int32_t)(now - last) < 0;
-        last = now;
-        const double passed = (double)(now - first);
-        if (passed - (double)(after - begin) * per_us > ahead)
-            ahead = passed - (double)(after - begin) * per_us;
-        if ((double)(before - begin) * per_us - passed > behind)
-            behind = (double)(before - begin) * per_us - passed;
+        check_clock(&check, client);
         usleep(100);
     }
     return NULL;
@@ -94,7 +79,7 @@ int main(void) {
         jack_deactivate(client);
     ends = 1;
     pthread_join(reader, NULL);
-    printf("backwards %u, ahead %.0f, behind %.0f\n", backwards, ahead, behind);
+    print_check(&check);
     printf("cycles %u, early %u, late %u, turned %u, jumps %u\n", cycles, early, late, turned, jumps);
     return jack_client_close(client);
 }

@@ -56,20 +56,20 @@ impl<D: Devices> FrontEnd<D> {
         let Some(monitored) = output.monitors else { return };
         let sleeps = self.is_sink_asleep(output.source.sink());
         let gains = self.heard_gains(monitored);
-        let Some(output) = self.outputs.get_mut(&index) else { return };
-        let Some(input) = self.inputs.untouched(monitored) else { return };
+        let Some(input) = self.inputs.get(monitored) else { return };
         let stream = *input.playback.stream();
-        let (mut is_other, mut is_followed) = (false, true);
         if *output.recording.source() != stream {
             let tap = Recorded::Stream(Box::new(Tap::new(stream.rate_hz, stream.map.channels())));
-            is_followed = output.recording.go_on_with(tap, stream, now_ns).is_ok();
-            is_other = true;
-        }
-        let tap = output.recording.input_mut().tap_mut().filter(|_| is_followed);
-        let Some(tap) = tap else { return self.kill_output(index) };
-        tap.follow(&mut input.playback, gains, sleeps, now_ns);
-        if is_other {
+            let Some(output) = self.outputs.get_mut(&index) else { return };
+            if output.recording.go_on_with(tap, stream, now_ns).is_err() {
+                return self.kill_output(index);
+            }
             self.apply_output_gains(index);
+        }
+        let Some(input) = self.inputs.untouched(monitored) else { return };
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        if let Some(tap) = output.recording.input_mut().tap_mut() {
+            tap.follow(&mut input.playback, gains, sleeps, now_ns);
         }
     }
 

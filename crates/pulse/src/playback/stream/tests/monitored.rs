@@ -36,6 +36,15 @@ fn look(tap: &mut Tap, playback: &mut Playback<Card>, now_ns: u64) {
     tap.follow(playback, Gains::default(), false, now_ns);
 }
 
+/// A second that plays, and its tap, which has looked at 100 ms of it.
+fn playing(interval_frames: u32) -> (Playback<Card>, Tap) {
+    let (mut playback, mut tap) = (playback(0), tap_of(interval_frames));
+    look(&mut tap, &mut playback, 0);
+    playback.put(&bytes(0, RATE_HZ as usize));
+    look(&mut tap, &mut playback, 100 * MS);
+    (playback, tap)
+}
+
 const MS: u64 = 1_000_000;
 
 #[test]
@@ -60,11 +69,7 @@ fn a_tap_has_every_frame_that_was_heard_and_none_that_is_queued() {
 
 #[test]
 fn what_a_program_skips_is_not_recorded() {
-    let mut playback = playback(0);
-    let mut tap = tap();
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(1920);
     playback.flush(100 * MS);
     playback.put(&bytes(20_000, 10_000));
     look(&mut tap, &mut playback, 2 * SECOND_NS / 10);
@@ -76,11 +81,7 @@ fn what_a_program_skips_is_not_recorded() {
 
 #[test]
 fn frames_are_recorded_until_the_device_goes_on_elsewhere() {
-    let mut playback = playback(0);
-    let mut tap = tap();
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(1920);
     playback.output.is_deaf = true;
     playback.flush(100 * MS);
     playback.put(&bytes(20_000, 10_000));
@@ -96,11 +97,7 @@ fn frames_are_recorded_until_the_device_goes_on_elsewhere() {
 
 #[test]
 fn what_is_heard_never_goes_back() {
-    let mut playback = playback(0);
-    let mut tap = tap();
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(1920);
     let timing = playback.output.timing();
     let earlier = Timing { position: 4000, at_ns: 100 * MS, ..timing };
     playback.output.stated = Some(earlier);
@@ -130,11 +127,7 @@ fn a_stream_that_holds_is_silent_for_just_as_long() {
 
 #[test]
 fn a_stream_that_held_at_a_seek_is_recorded_without_what_it_skipped() {
-    let mut playback = playback(0);
-    let mut tap = tap_of(2 * RATE_HZ);
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(2 * RATE_HZ);
     playback.cork(true, 100 * MS);
     look(&mut tap, &mut playback, 300 * MS);
     playback.flush(300 * MS);
@@ -150,11 +143,7 @@ fn a_stream_that_held_at_a_seek_is_recorded_without_what_it_skipped() {
 
 #[test]
 fn another_ring_is_recorded_from_its_first_frame() {
-    let mut playback = playback(0);
-    let mut tap = tap();
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(1920);
     playback.flush(100 * MS);
     playback.put(&bytes(20_000, 10_000));
     look(&mut tap, &mut playback, 150 * MS);
@@ -214,11 +203,7 @@ fn a_tap_that_is_not_read_keeps_the_newest_frames() {
 
 #[test]
 fn frames_have_the_volume_with_which_they_were_heard() {
-    let mut playback = playback(0);
-    let mut tap = tap_of(RATE_HZ);
-    look(&mut tap, &mut playback, 0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    look(&mut tap, &mut playback, 100 * MS);
+    let (mut playback, mut tap) = playing(RATE_HZ);
     let half = Gains::new([0.5; convert::MAX_CHANNELS]).expect("gains");
     playback.output.now_ns = 200 * MS;
     tap.follow(&mut playback, half, false, 200 * MS);
