@@ -372,7 +372,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let mut piece = FIRST_PIECE_FRAMES;
         while self.rendered < target && self.plays() {
             let left = usize::try_from(target - self.rendered).unwrap_or(PIECE_FRAMES);
-            self.planes.silence(piece.min(left));
+            self.planes.resize(piece.min(left));
             let end = self.rendered + self.planes.frames() as u64;
             self.streams.iter_mut().for_each(|stream| stream.starve(self.rendered, end));
             if is_heard {
@@ -387,8 +387,9 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         }
     }
 
-    /// Adds what is heard in the next frames to the planes.
+    /// Mixes what is heard in the next frames, as many as the planes have.
     fn mix(&mut self) {
+        self.planes.silence(self.planes.frames());
         self.graph.render(self.rendered, &mut self.planes);
         for stream in self.streams.iter() {
             stream.render(self.rendered, &mut self.planes, &mut self.scratch);

@@ -29,9 +29,15 @@ impl Planes {
         self.channels.len()
     }
 
+    /// Makes it this many frames, or as many as it has room for, whatever is in them. Thread:
+    /// cycle.
+    pub fn resize(&mut self, frames: usize) {
+        self.frames = frames.min(self.channels.first().map_or(frames, Vec::len));
+    }
+
     /// Makes it silence of this many frames, or of as many as it has room for. Thread: cycle.
     pub fn silence(&mut self, frames: usize) {
-        self.frames = frames.min(self.channels.first().map_or(frames, Vec::len));
+        self.resize(frames);
         let frames = self.frames;
         self.channels.iter_mut().for_each(|plane| dsp::silence(&mut plane[..frames]));
     }
