@@ -253,7 +253,9 @@ impl<D: Devices> FrontEnd<D> {
             Stream::Plays(index) => {
                 self.take_heard_of(index, now_ns);
                 let Some(input) = self.inputs.get_mut(index) else { return };
+                let ran = input.playback.runs();
                 input.playback.look(now_ns);
+                self.states.is_stale |= input.playback.runs() != ran;
                 if input.feed.is_some() {
                     self.feed(index, now_ns);
                 } else if self.send_notices(index) {
@@ -266,7 +268,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Notifies programs of what has changed by the looks.
     pub fn end_update(&mut self, now_ns: u64) {
-        self.announce_states(now_ns);
+        self.announce_stale_states(now_ns);
     }
 
     /// Does what is due for all streams.

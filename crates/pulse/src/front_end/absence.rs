@@ -167,6 +167,7 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         if are_some {
+            self.states.is_stale = true;
             self.absence.wait_until(now_ns.saturating_add(REOPENING_NS));
             // The streams of a sink that has gone are moved.
             self.refresh(now_ns);
@@ -205,6 +206,7 @@ impl<D: Devices> FrontEnd<D> {
     /// long.
     pub(super) fn end_absence_if_due(&mut self, now_ns: u64) {
         let is_due = |ns: Option<u64>| ns.is_some_and(|ns| ns <= now_ns);
+        self.states.is_stale |= is_due(self.absence.retry_ns) || is_due(self.absence.until_ns);
         if is_due(self.absence.retry_ns) && !is_due(self.absence.until_ns) {
             self.refresh(now_ns);
             self.find_places(now_ns);

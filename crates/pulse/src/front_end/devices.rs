@@ -45,6 +45,7 @@ impl<D: Devices> FrontEnd<D> {
         if changes.is_empty() {
             return;
         }
+        self.states.is_stale = true;
         self.announce_cards(&cards);
         let (mut gone, mut there) = (Vec::new(), Vec::new());
         for change in changes {
@@ -96,6 +97,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Takes leave of sinks whose devices have gone, or will: their streams go on at the default
     /// one, or end if there is none.
     pub(super) fn remove_sinks(&mut self, gone: &[u32], before: Defaults, now_ns: u64) {
+        self.states.is_stale = true;
         self.keep_a_sink_without(gone, now_ns);
         let mut removed = Vec::new();
         for index in gone {

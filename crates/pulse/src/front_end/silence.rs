@@ -89,7 +89,7 @@ impl Silence {
 }
 
 /// Wishes of a stream.
-const MAX_WISHES: usize = 10_000;
+pub(super) const MAX_WISHES: usize = 10_000;
 /// Further devices of a server, at most.
 const MAX_DEVICES: usize = 8;
 
@@ -192,6 +192,7 @@ impl Devices for Silence {
             is_away: false,
             has_ended: false,
             schedule: None,
+            timing: Timing::default(),
             wishes: 0,
         })
     }
@@ -234,8 +235,10 @@ pub(crate) struct Sink {
     is_away: bool,
     pub has_ended: bool,
     pub schedule: Option<Schedule>,
+    /// What of it is heard when; by default, its first frame has not been heard.
+    pub timing: Timing,
     /// Wishes that it has not taken; it takes none.
-    wishes: usize,
+    pub wishes: usize,
 }
 
 impl Output for Sink {
@@ -286,7 +289,7 @@ impl Output for Sink {
     }
 
     fn timing(&mut self) -> Timing {
-        Timing::default()
+        self.timing
     }
 
     fn schedule(&self) -> Option<Schedule> {

@@ -151,6 +151,7 @@ impl<D: Devices> FrontEnd<D> {
         self.end_recordings_of(index);
         if self.inputs.remove(index).is_some() {
             self.desktop.is_stale = true;
+            self.states.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Removed, index);
         }
     }

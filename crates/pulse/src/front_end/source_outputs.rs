@@ -139,6 +139,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Ends a stream.
     pub(super) fn remove_output(&mut self, index: u32) {
         if self.outputs.remove(&index).is_some() {
+            self.states.is_stale = true;
             self.notify(Facility::SourceOutput, EventType::Removed, index);
         }
     }

@@ -26,6 +26,8 @@ pub(super) struct States {
     used: BTreeSet<u32>,
     /// Since when nobody uses a sink; without: it sleeps, or is used.
     idle_since_ns: BTreeMap<u32, u64>,
+    /// A stream has begun, stopped or ended, or a device changed, since programs were notified.
+    pub is_stale: bool,
 }
 
 impl States {
@@ -56,8 +58,18 @@ impl<D: Devices> FrontEnd<D> {
         self.states.idle_since_ns.retain(|_, since_ns| now_ns < *since_ns + IDLE_NS);
     }
 
+    /// Notifies programs of the states that have changed, if one can have. While streams play on,
+    /// none has, and this process wakes often for them.
+    pub(super) fn announce_stale_states(&mut self, now_ns: u64) {
+        let is_idle = !self.states.idle_since_ns.is_empty();
+        if self.states.is_stale || is_idle || !self.outputs.is_empty() {
+            self.announce_states(now_ns);
+        }
+    }
+
     /// Notifies programs of the states that have changed.
     pub(super) fn announce_states(&mut self, now_ns: u64) {
+        self.states.is_stale = false;
         self.end_idle_times(now_ns);
         for index in self.sinks.devices() {
             let is_used = self.is_played_on(index) || self.is_recorded(index);

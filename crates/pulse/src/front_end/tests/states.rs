@@ -1,5 +1,6 @@
 //! Sinks and sources that run, are idle, and sleep.
 
+use client::stream::Timing;
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     CorkStreamParams, CreateRecordStreamReply, GetSinkInfo, RecordStreamParams, SinkInfo,
@@ -8,6 +9,8 @@ use pulseaudio::protocol::{
 };
 
 use super::*;
+use crate::front_end::silence::{MAX_WISHES, Sink};
+use crate::output::Output;
 
 const S: u64 = 1_000_000_000;
 
@@ -23,6 +26,12 @@ impl Scene {
         let sent = self.send(client, &asked);
         let read = |bytes: &Vec<u8>| read_command_message(&mut &bytes[..], MAX_VERSION);
         sent.iter().filter(|bytes| is_event(bytes)).map(|bytes| read(bytes).unwrap().1).collect()
+    }
+
+    /// The server's end of a stream.
+    fn played(&mut self, stream: &CreatePlaybackStreamReply) -> &mut Sink {
+        let input = self.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+        input.playback.output_mut()
     }
 
     /// Samples of a stream, as many as it waits for.
@@ -77,6 +86,30 @@ fn a_sink_sleeps_five_seconds_after_the_last_sound_and_programs_are_notified_onc
     let events = scene.cork_and_read(client, stream.channel, false);
     assert!(events.contains(&of(false)), "{events:?}");
     assert_eq!(scene.state(client), SinkState::Running);
+}
+
+#[test]
+fn a_sink_is_idle_once_its_stream_has_run_out_or_was_killed() {
+    let run_out = |output: &mut Sink| {
+        let all = output.written();
+        output.timing = Timing { position: all, until: all, ..Timing::default() };
+    };
+    let ask_too_much = |output: &mut Sink| output.wishes = MAX_WISHES + 1;
+    for end in [run_out, ask_too_much] as [fn(&mut Sink); 2] {
+        let mut scene = Scene::new();
+        let [client, watcher] = [scene.admitted(), scene.admitted()];
+        let stream = scene.stream(client);
+        scene.fill(client, &stream);
+        scene.tell(watcher, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
+        scene.front_end.update(scene.now_ns);
+        assert_eq!(changes_of_sink(&scene.events(watcher)), 0, "it plays");
+        end(scene.played(&stream));
+        scene.front_end.deadline(scene.now_ns);
+        scene.now_ns = S;
+        scene.front_end.update(scene.now_ns);
+        assert_eq!(changes_of_sink(&scene.events(watcher)), 1);
+        assert_eq!(scene.state(watcher), SinkState::Idle);
+    }
 }
 
 #[test]
