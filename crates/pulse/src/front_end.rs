@@ -8,6 +8,7 @@ mod cards;
 mod client;
 mod connections;
 mod desktop;
+mod device_manager;
 mod devices;
 mod dispatch;
 mod extensions;
@@ -28,6 +29,7 @@ mod properties;
 mod record_requests;
 mod remembering;
 mod rights;
+mod routing;
 mod sample_requests;
 mod samples;
 #[cfg(any(test, fuzzing))]

@@ -79,11 +79,15 @@ impl Treatment {
     }
 }
 
-/// Returns whether a user has chosen the device, so that another default does not move the stream.
+/// Returns whether a user or an order has chosen the device, so that another default does not move
+/// the stream.
 pub(super) fn is_chosen(reason: &DeviceReason) -> bool {
     matches!(
         reason,
-        DeviceReason::Rule { .. } | DeviceReason::Remembered | DeviceReason::DeviceCame
+        DeviceReason::Rule { .. }
+            | DeviceReason::Remembered
+            | DeviceReason::DeviceCame
+            | DeviceReason::Routed { .. }
     )
 }
 
