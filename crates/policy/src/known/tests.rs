@@ -69,6 +69,16 @@ fn an_order_of_devices_that_are_not_known_or_of_two_kinds_changes_nothing() {
 }
 
 #[test]
+fn few_devices_are_remembered_of_any_number_that_come() {
+    let mut devices = KnownDevices::default();
+    for number in 0..=MAX_DEVICES {
+        assert!(devices.see(Direction::Playback, &number.to_string(), "A device", ""));
+    }
+    assert_eq!(devices.iter().count(), 256);
+    assert_eq!((devices.get("sink:0"), devices.get("sink:1").is_some()), (None, true));
+}
+
+#[test]
 fn only_the_order_for_one_role_changes() {
     let mut devices = seen(&["a", "b"]);
     assert_eq!(devices.reorder(role("music"), &sinks(&["b"])), Ok(true));
