@@ -210,14 +210,17 @@ impl KnownDevices {
     }
 
     /// Returns the first device for a role of those that are there.
-    pub fn first(
+    pub fn first<'a>(
         &self,
         direction: Direction,
         role: Role,
-        is_there: impl Fn(&str) -> bool,
-    ) -> Option<&str> {
-        let there = self.of_kind(direction).filter(|(name, _)| is_there(name));
-        there.min_by_key(|(name, device)| (device.rank(role), *name)).map(|(name, _)| name)
+        there: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        let known = there.into_iter().filter_map(|name| {
+            let device = self.get(&Self::key(direction, name))?;
+            Some((device.rank(role), name))
+        });
+        known.min().map(|(_, name)| name)
     }
 
     fn of_kind(&self, direction: Direction) -> impl Iterator<Item = (&str, &KnownDevice)> {
@@ -237,15 +240,15 @@ impl KnownDevices {
     }
 }
 
-/// Returns the device that a stream gets if nothing else was chosen for it, and the role for which
-/// that comes first.
+/// Returns the device, of those that are there, that a stream gets if nothing else was chosen for
+/// it, and the role for which that comes first.
 pub fn route<'a>(
     stream: &Identity,
-    devices: &'a KnownDevices,
-    is_there: impl Fn(&str) -> bool,
+    devices: &KnownDevices,
+    there: impl IntoIterator<Item = &'a str>,
 ) -> Option<(&'a str, Role)> {
     let role = Role::of(stream)?;
-    Some((devices.first(stream.direction, role, is_there)?, role))
+    Some((devices.first(stream.direction, role, there)?, role))
 }
 
 fn prefix(direction: Direction) -> &'static str {

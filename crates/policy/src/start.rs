@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::identity::Identity;
-use crate::known::{Role, route};
+use crate::known::Role;
 use crate::memory::{Memory, Volumes};
 use crate::rules::Rules;
 
@@ -127,16 +127,16 @@ pub struct Start {
 
 /// Decides how a stream begins; `is_there` says whether there is a device of a name.
 ///
-/// A rule comes first, then what the program has asked for, then what was remembered, and if
-/// `routes` is set, the order of devices for its role, as with PulseAudio. A device that is not
-/// there does not keep a stream from being heard.
+/// A rule comes first, then what the program has asked for, then what was remembered, and then the
+/// device that comes first for a role, `routed`, as with PulseAudio. A device that is not there
+/// does not keep a stream from being heard.
 #[must_use]
 pub fn start(
     stream: &Identity,
     asked: Asked,
     rules: &Rules,
     memory: &Memory,
-    routes: bool,
+    routed: Option<(&str, Role)>,
     is_there: impl Fn(&str) -> bool,
 ) -> Start {
     let entry = memory.stream(&stream.key()).cloned().unwrap_or_default();
@@ -163,11 +163,9 @@ pub fn start(
         _ => None,
     };
     let muted = Decided { value: muted, reason };
-    let device = device(rules.device(stream), asked, entry.device, &is_there);
-    let devices = memory.known_devices();
-    let routed = (routes && device.value.is_none() && device.reason.lets_route())
-        .then(|| route(stream, devices, &is_there));
-    let device = routed.flatten().map_or(device, |(name, role)| Decided {
+    let device = device(rules.device(stream), asked, entry.device, is_there);
+    let routed = routed.filter(|_| device.value.is_none() && device.reason.lets_route());
+    let device = routed.map_or(device, |(name, role)| Decided {
         value: Some(name.to_owned()),
         reason: DeviceReason::Routed { role },
     });

@@ -64,7 +64,7 @@ proptest! {
             format!("device={device} volume=50% muted=yes role=music")
         }));
         let asked = Asked { names_device, states_volume, states_mute };
-        let start = start(&stream, asked, &rules, &memory, false, |device| device != "gone");
+        let start = start(&stream, asked, &rules, &memory, None, |device| device != "gone");
         match (rule, &start.volume.value) {
             (Some(_), volume) => {
                 let volume = volume.as_ref().expect("the rule's");
@@ -98,8 +98,10 @@ proptest! {
         let rule = rule.map_or_else(String::new, |device| format!("device={device} role=music"));
         let (rules, _) = Rules::parse(&rule);
         let asked = Asked { names_device, ..Asked::default() };
-        let [without, with] = [false, true].map(|routes| {
-            start(&stream, asked, &rules, &memory, routes, |device| device != "gone").device
+        let there = DEVICES.into_iter().filter(|device| *device != "gone");
+        let route = route(&stream, memory.known_devices(), there);
+        let [without, with] = [None, route].map(|routed| {
+            start(&stream, asked, &rules, &memory, routed, |device| device != "gone").device
         });
         let routed = first.filter(|first| *first != "gone");
         match routed.filter(|_| without.value.is_none() && !names_device) {

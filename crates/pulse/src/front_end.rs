@@ -17,6 +17,7 @@ mod inputs;
 mod interactions;
 mod introspection;
 mod kept_sound;
+mod known_devices;
 mod modules;
 mod monitored;
 mod moves;

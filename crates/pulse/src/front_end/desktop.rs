@@ -65,7 +65,9 @@ impl<D: Devices> FrontEnd<D> {
             Direction::Playback => self.sink_named(device).is_some(),
             Direction::Recording => self.source_named(device).is_some(),
         };
-        let start = start(&identity, asked, rules, memory, self.modules.routes(), is_there);
+        let routed = self.route_of(&identity);
+        let routed = routed.as_ref().map(|(name, role)| (name.as_str(), *role));
+        let start = start(&identity, asked, rules, memory, routed, is_there);
         (Treatment::new(identity, &start), start)
     }
 

@@ -7,7 +7,7 @@ use convert::ChannelMap;
 use policy::StreamEntry;
 use pulseaudio::protocol::{ChannelVolume, FormatEncoding, FormatInfo, PulseError, Volume};
 
-use super::routing::MANAGER;
+use super::known_devices::MANAGER;
 use super::{Answer, Answered, Client, FrontEnd, format};
 use crate::output::Devices;
 use crate::wire::{self, AboutDevices, AboutStreams, RememberedStream, WriteMode};

@@ -184,7 +184,7 @@ impl Desktop {
         );
         let is_it = |device: &str| device.as_bytes() == name.to_bytes();
         let Self { rules, memory, .. } = self;
-        let start = start(&treatment.identity, Asked::default(), rules, memory, false, is_it);
+        let start = start(&treatment.identity, Asked::default(), rules, memory, None, is_it);
         may_return && start.device.value.is_some()
     }
 }

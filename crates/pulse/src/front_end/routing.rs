@@ -1,177 +1,16 @@
-//! What `module-device-manager` does while it is loaded: devices are remembered, with the names
-//! that users have given them, and streams get the one that comes first for their role.
+//! Streams for which nobody has chosen a device get the one that comes first for their role, while
+//! `module-device-manager` says so.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use policy::{DeviceReason, Direction, KnownDevices, Role, route};
-use pulseaudio::protocol::{
-    Prop, Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
-};
+use policy::{DeviceReason, Direction, Identity, Role, route};
 
-use super::properties;
-use super::sinks::{Face, Sink};
+use super::FrontEnd;
 use super::sources::Source;
-use super::{Client, FrontEnd};
 use crate::output::Devices;
-use crate::wire;
-
-/// The name of the module, as its extension has it.
-pub(super) const MANAGER: &CStr = c"module-device-manager";
 
 impl<D: Devices> FrontEnd<D> {
-    /// The module is loaded.
-    pub(super) fn begin_to_manage(&mut self, now_ns: u64) {
-        self.see_devices();
-        self.notify_of_renamed();
-        self.route_streams(now_ns);
-    }
-
-    /// The module is not loaded any more: devices have their own names again.
-    pub(super) fn end_managing(&mut self) {
-        self.stop_routing();
-        self.notify_of_renamed();
-    }
-
-    /// Devices have changed, and some may have come.
-    pub(super) fn manage_devices(&mut self, has_new: bool, now_ns: u64) {
-        let Some((_, manager)) = self.modules.manager() else { return };
-        if !self.see_devices() && has_new {
-            self.notify_of_known_devices();
-        }
-        if has_new && manager.on_hotplug {
-            self.route_streams(now_ns);
-        }
-    }
-
-    /// Remembers all devices that are there; returns whether there was something new.
-    fn see_devices(&mut self) -> bool {
-        // At first, those with hardware come before the others, as in PulseAudio.
-        let is_hardware = |index: &u32| {
-            self.sinks.get(*index).is_some_and(|sink| sink.card.is_some() || sink.device.is_none())
-        };
-        let mut sinks = self.sinks.indices();
-        sinks.sort_by_key(|index| !is_hardware(index));
-        let mut sources = self.sources();
-        sources.retain(|source| self.is_no_monitor(*source));
-        sources.sort_by_key(|source| !is_hardware(&source.sink()));
-        let sinks = sinks.into_iter().filter_map(|index| {
-            let name = self.sinks.get(index)?.name.clone();
-            let icon = icon(&self.sink_info(index)?.props);
-            Some((Direction::Playback, name, self.sinks.description(index), icon))
-        });
-        let sources = sources.into_iter().filter_map(|source| {
-            let name = self.source_name(source)?;
-            let icon = icon(&self.source_info(source)?.props);
-            Some((Direction::Recording, name, self.sinks.description(source.sink()), icon))
-        });
-        let seen: Vec<_> = sinks.chain(sources).collect();
-        let known = self.desktop.memory.known_devices_mut();
-        let mut has_changed = false;
-        for (direction, name, description, icon) in seen {
-            let [name, description] = [&name, &description].map(|text| text.to_string_lossy());
-            has_changed |= known.see(direction, &name, &description, &icon);
-        }
-        if has_changed {
-            self.known_devices_changed();
-        }
-        has_changed
-    }
-
-    /// Returns whether a source is a device of its own, which can have a name.
-    pub(super) fn is_no_monitor(&self, source: Source) -> bool {
-        let face = self.sinks.get(source.sink()).map(Sink::face);
-        matches!(source, Source::Capture(_)) || face == Some(Face::Source)
-    }
-
-    /// What is remembered of devices has changed: it is kept, and programs that want to know it are
-    /// notified.
-    pub(super) fn known_devices_changed(&mut self) {
-        self.desktop.has_changed = true;
-        self.notify_of_known_devices();
-    }
-
-    /// Notifies programs that follow what is known of devices, and whether they are there.
-    pub(super) fn notify_of_known_devices(&mut self) {
-        let Some((module, _)) = self.modules.manager() else { return };
-        let follow = self.clients.iter().filter(|(_, known)| known.follows_module == Some(module));
-        let follow: Vec<u32> = follow.map(|(number, _)| *number).collect();
-        for client in follow {
-            self.notify_of_devices(client);
-        }
-    }
-
-    /// Notifies a program that what is remembered of devices has changed, once it has taken what
-    /// was sent.
-    pub(super) fn notify_of_devices(&mut self, client: u32) {
-        let Some((module, _)) = self.modules.manager() else { return };
-        let known = self.clients.get_mut(&client);
-        // The one that it follows may have been unloaded while it was behind.
-        let Some(known) = known.filter(|known| known.follows_module == Some(module)) else {
-            return;
-        };
-        if known.is_behind {
-            known.owes_devices = true;
-        } else {
-            let version = Client::version(known);
-            self.send(client, wire::devices_changed(module, MANAGER, version));
-        }
-    }
-
-    /// Returns the name that a user has given a device.
-    pub(super) fn new_name(&self, direction: Direction, name: &CStr) -> Option<CString> {
-        self.modules.manager()?;
-        let key = KnownDevices::key(direction, name.to_str().ok()?);
-        let known = self.desktop.memory.known_devices().get(&key)?;
-        known.is_renamed.then(|| CString::new(known.description.as_str()).ok())?
-    }
-
-    /// Returns the name of a sink that users see.
-    pub(super) fn sink_description(&self, index: u32) -> CString {
-        let sink = self.sinks.get(index);
-        let renamed = sink.and_then(|sink| self.new_name(Direction::Playback, &sink.name));
-        renamed.unwrap_or_else(|| self.sinks.description(index))
-    }
-
-    /// Returns the index of a device of exactly this name.
-    pub(super) fn index_of_device(&self, direction: Direction, name: &str) -> Option<u32> {
-        match direction {
-            Direction::Playback => self.sink_called(name),
-            Direction::Recording => self.source_called(name).map(Source::index),
-        }
-    }
-
-    fn sink_called(&self, name: &str) -> Option<u32> {
-        let found = self.sink_named(name)?;
-        (self.sinks.get(found)?.name.to_bytes() == name.as_bytes()).then_some(found)
-    }
-
-    fn source_called(&self, name: &str) -> Option<Source> {
-        let found = self.source_named(name)?;
-        (self.source_name(found)?.to_bytes() == name.as_bytes()).then_some(found)
-    }
-
-    /// Notifies programs that a device has another name, or its own again.
-    pub(super) fn notify_of_name(&mut self, key: &str) {
-        let Some((direction, name)) = KnownDevices::device_of(key) else { return };
-        let Some(index) = self.index_of_device(direction, name) else { return };
-        match direction {
-            Direction::Playback => {
-                self.notify(Facility::Sink, EventType::Changed, index);
-                let monitor = Source::Monitor(index).index();
-                self.notify(Facility::Source, EventType::Changed, monitor);
-            }
-            Direction::Recording => self.notify(Facility::Source, EventType::Changed, index),
-        }
-    }
-
-    fn notify_of_renamed(&mut self) {
-        let known = self.desktop.memory.known_devices().iter();
-        let renamed = known.filter(|(_, device)| device.is_renamed);
-        let renamed: Vec<String> = renamed.map(|(key, _)| key.to_owned()).collect();
-        renamed.iter().for_each(|key| self.notify_of_name(key));
-    }
-
-    /// Streams for which nobody has chosen a device go to the one that comes first for their role.
+    /// All streams for which nobody has chosen a device go to the one of their role.
     pub(super) fn route_streams(&mut self, now_ns: u64) {
         for index in self.inputs.indices() {
             self.route_input(index, now_ns);
@@ -195,27 +34,38 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn route_of_input(&self, index: u32) -> Option<(u32, Role)> {
-        let input = self.inputs.get(index).filter(|_| self.modules.routes())?;
+        let input = self.inputs.get(index).filter(|input| input.adrift.is_none())?;
         let treatment = &input.treatment;
-        if input.adrift.is_some() || !treatment.device.lets_route() {
-            return None;
-        }
-        let known = self.desktop.memory.known_devices();
-        let (name, role) =
-            route(&treatment.identity, known, |name| self.sink_called(name).is_some())?;
-        Some((self.sink_called(name)?, role))
+        let routed = self.route_of(&treatment.identity).filter(|_| treatment.device.lets_route());
+        routed.and_then(|(name, role)| Some((self.sink_called(&name)?, role)))
     }
 
     fn route_of_output(&self, index: u32) -> Option<(Source, Role)> {
-        let output = self.outputs.get(&index).filter(|_| self.modules.routes())?;
+        let output = self.outputs.get(&index).filter(|output| output.adrift.is_none())?;
         let treatment = &output.treatment;
-        if output.adrift.is_some() || !treatment.device.lets_route() {
+        let routed = self.route_of(&treatment.identity).filter(|_| treatment.device.lets_route());
+        routed.and_then(|(name, role)| Some((self.source_called(&name)?, role)))
+    }
+
+    /// Returns the name of the device that comes first for the role of a stream, and that role;
+    /// `None`: none does, or streams are not routed.
+    pub(super) fn route_of(&self, stream: &Identity) -> Option<(String, Role)> {
+        if !self.modules.routes() {
             return None;
         }
-        let known = self.desktop.memory.known_devices();
-        let (name, role) =
-            route(&treatment.identity, known, |name| self.source_called(name).is_some())?;
-        Some((self.source_called(name)?, role))
+        let there: Vec<CString> = match stream.direction {
+            Direction::Playback => {
+                let sinks = self.sinks.indices().into_iter();
+                sinks.filter_map(|index| Some(self.sinks.get(index)?.name.clone())).collect()
+            }
+            Direction::Recording => {
+                let sources = self.sources().into_iter();
+                sources.filter_map(|source| self.source_name(source)).collect()
+            }
+        };
+        let names = there.iter().filter_map(|name| name.to_str().ok());
+        let (name, role) = route(stream, self.desktop.memory.known_devices(), names)?;
+        Some((name.to_owned(), role))
     }
 
     /// Streams stay where they are. Those that are on a default device follow it from now on.
@@ -239,9 +89,4 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
     }
-}
-
-fn icon(props: &Props) -> String {
-    let icon = properties::text(props, Prop::DeviceIconName);
-    icon.unwrap_or_default().to_string_lossy().into_owned()
 }

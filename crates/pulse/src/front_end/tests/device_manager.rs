@@ -2,7 +2,7 @@
 
 mod routing;
 
-use policy::{KnownDevices, Rights};
+use policy::{Direction, KnownDevices, Rights, Role};
 use pulseaudio::protocol::{
     SinkInfo, SinkState, SourceInfo, SubscriptionEvent, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType, SubscriptionMask,
@@ -47,6 +47,13 @@ impl Scene {
         }
         all.sort();
         all
+    }
+
+    /// The place of a sink for streams without a role.
+    fn rank(&self, name: &str) -> u32 {
+        let known = self.front_end.memory().known_devices();
+        let known = known.get(&KnownDevices::key(Direction::Playback, name)).expect("known");
+        known.rank(Role::named("none").expect("a role"))
     }
 
     fn descriptions(&mut self, client: u32) -> Vec<String> {
@@ -270,10 +277,16 @@ fn a_confined_program_reads_what_is_known_of_devices_and_changes_nothing() {
     assert_eq!(scene.manage(boxed, b"L\0\0\0\x03tsink:other\0"), denied);
     assert_eq!(scene.manage(boxed, b"L\0\0\0\x040"), denied);
     assert_eq!(scene.known(free), before);
-    let order = scene.front_end.memory().known_devices();
-    let ranks = ["consort", "other"].map(|name| {
-        let key = KnownDevices::key(policy::Direction::Playback, name);
-        order.get(&key).expect("known").rank(policy::Role::named("none").expect("a role"))
-    });
-    assert_eq!(ranks, [1, 2]);
+    assert_eq!(["consort", "other"].map(|name| scene.rank(name)), [1, 2]);
+}
+
+#[test]
+fn devices_with_hardware_come_first_where_nobody_has_ordered_them() {
+    let mut scene = Scene::new().with_sink("other");
+    scene.plug_in("usb", 2, 1);
+    let client = scene.admitted();
+    scene.load_named(client, MANAGER, "").expect("loaded");
+    assert_eq!(["consort", "usb", "other"].map(|name| scene.rank(name)), [1, 2, 3]);
+    let usb = known("source:usb.capture", "A Headset", 4);
+    assert_eq!(scene.known(client)[3], usb, "what it captures is a device as well");
 }

@@ -69,6 +69,38 @@ fn a_stream_for_which_somebody_has_chosen_a_device_is_not_routed() {
 }
 
 #[test]
+fn a_stream_returns_to_where_a_user_has_moved_its_name_although_it_was_routed_meanwhile() {
+    let (mut scene, client) = routing("do_routing=1");
+    let moved = scene.role(client, c"music").stream_index;
+    scene.go(client, moved, "usb");
+    scene.unplug("usb");
+    let next = scene.role(client, c"music").stream_index;
+    let at = |scene: &mut Scene| [moved, next].map(|index| scene.shown(client, index).sink_index);
+    assert_eq!(at(&mut scene), [2; 2]);
+    scene.plug("usb");
+    assert_eq!(at(&mut scene), [3; 2]);
+    assert_eq!(scene.why(client, next, "device"), "its device has come back");
+    scene.reorder(client, "music", &["sink:consort"]).expect("reordered");
+    assert_eq!(at(&mut scene), [3; 2], "it is where a user wants it");
+}
+
+#[test]
+fn a_number_is_no_name_of_a_device_that_is_known() {
+    let mut scene = Scene::new().with_sink("0");
+    let client = scene.admitted();
+    scene.load_named(client, MANAGER, "do_routing=1").expect("loaded");
+    scene.reorder(client, "music", &["sink:0"]).expect("reordered");
+    scene.unplug("0");
+    assert_eq!(scene.known(client)[0], known("sink:0", "0", ABSENT));
+    let music = scene.role(client, c"music").stream_index;
+    scene.reorder(client, "music", &["sink:consort", "sink:0"]).expect("reordered");
+    scene.reorder(client, "music", &["sink:0"]).expect("reordered");
+    assert_eq!(scene.why(client, music, "device"), WHY_MUSIC, "on the one that is there");
+    scene.plug("0");
+    assert_eq!(scene.shown(client, music).sink_index, 2);
+}
+
+#[test]
 fn a_rule_comes_before_the_order_of_devices() {
     let mut scene = Scene::ruled("device=usb role=music").with_sink("usb").with_sink("headset");
     let client = scene.admitted();
