@@ -1,7 +1,7 @@
 //! Devices that were seen, with the names that users have given them, and which of them comes first
 //! for streams of a role.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -97,6 +97,19 @@ impl KnownDevice {
     }
 }
 
+/// A device that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceThere {
+    /// Whether streams play or record there.
+    pub direction: Direction,
+    /// Its name.
+    pub name: String,
+    /// The name that it has for users.
+    pub description: String,
+    /// The name of its icon; empty: it has none.
+    pub icon: String,
+}
+
 /// A request names a device that is not known, or sinks together with sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotKnown;
@@ -134,9 +147,39 @@ impl KnownDevices {
         self.0.set(key, device);
     }
 
+    /// These are the devices that are there. Of too many, one that is not there makes room, and one
+    /// to which a user has given a name last. Returns whether anything has changed.
+    pub fn see_all(&mut self, there: &[DeviceThere]) -> bool {
+        let key = |device: &DeviceThere| Self::key(device.direction, &device.name);
+        let keys: BTreeSet<String> = there.iter().map(key).collect();
+        let mut has_changed = false;
+        for device in there {
+            let is_new = self.0.get(&key(device)).is_none();
+            if is_new && self.0.iter().count() >= MAX_DEVICES {
+                let Some(spare) = self.spare(&keys) else { continue };
+                self.0.remove(&spare);
+            }
+            let DeviceThere { direction, name, description, icon } = device;
+            has_changed |= self.see(*direction, name, description, icon);
+        }
+        has_changed
+    }
+
+    /// Returns the device that makes room for another one.
+    fn spare(&self, there: &BTreeSet<String>) -> Option<String> {
+        let absent = self.0.iter().filter(|(key, _)| !there.contains(*key));
+        absent.min_by_key(|(_, device)| device.is_renamed).map(|(key, _)| key.to_owned())
+    }
+
     /// A device is there, and is called so unless a user has given it a name; a new one comes after
     /// all others of its kind. Returns whether anything has changed.
-    pub fn see(&mut self, direction: Direction, name: &str, description: &str, icon: &str) -> bool {
+    pub(crate) fn see(
+        &mut self,
+        direction: Direction,
+        name: &str,
+        description: &str,
+        icon: &str,
+    ) -> bool {
         let key = Self::key(direction, name);
         let known = self.0.get(&key);
         let renamed = known.filter(|known| known.is_renamed);
@@ -209,18 +252,21 @@ impl KnownDevices {
         Ok(has_changed)
     }
 
-    /// Returns the first device for a role of those that are there.
-    pub fn first<'a>(
+    /// Returns where streams go that have one of these devices to go to.
+    pub fn routes<'a>(
         &self,
         direction: Direction,
-        role: Role,
         there: impl IntoIterator<Item = &'a str>,
-    ) -> Option<&'a str> {
-        let known = there.into_iter().filter_map(|name| {
-            let device = self.get(&Self::key(direction, name))?;
-            Some((device.rank(role), name))
-        });
-        known.min().map(|(_, name)| name)
+    ) -> Routes {
+        let mut first = [const { None }; ROLES.len()];
+        for name in there {
+            let Some(device) = self.get(&Self::key(direction, name)) else { continue };
+            for (first, rank) in first.iter_mut().zip(device.ranks.0) {
+                let this = (rank, name);
+                *first = Some(first.map_or(this, |other| this.min(other)));
+            }
+        }
+        Routes(first.map(|first| first.map(|(_, name)| name.to_owned())))
     }
 
     fn of_kind(&self, direction: Direction) -> impl Iterator<Item = (&str, &KnownDevice)> {
@@ -240,15 +286,19 @@ impl KnownDevices {
     }
 }
 
-/// Returns the device, of those that are there, that a stream gets if nothing else was chosen for
-/// it, and the role for which that comes first.
-pub fn route<'a>(
-    stream: &Identity,
-    devices: &KnownDevices,
-    there: impl IntoIterator<Item = &'a str>,
-) -> Option<(&'a str, Role)> {
-    let role = Role::of(stream)?;
-    Some((devices.first(stream.direction, role, there)?, role))
+/// The device that comes first for each role, of the devices of one kind that are there; by default
+/// none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Routes([Option<String>; ROLES.len()]);
+
+impl Routes {
+    /// Returns the device that a stream of this kind gets if nothing else was chosen for it, and
+    /// the role for which that comes first.
+    #[must_use]
+    pub fn of(&self, stream: &Identity) -> Option<(&str, Role)> {
+        let role = Role::of(stream)?;
+        Some((self.0[role.0].as_deref()?, role))
+    }
 }
 
 fn prefix(direction: Direction) -> &'static str {

@@ -20,7 +20,9 @@ mod tests;
 
 pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
-pub use known::{KnownDevice, KnownDevices, MAX_DESCRIPTION_BYTES, NotKnown, Role, route};
+pub use known::{
+    DeviceThere, KnownDevice, KnownDevices, MAX_DESCRIPTION_BYTES, NotKnown, Role, Routes,
+};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
 pub use rights::Rights;
 pub use roles::{Cause, Interaction, Player, Playing, RoleModule, interactions};

@@ -56,6 +56,8 @@ pub enum DeviceReason {
         /// For this role.
         role: Role,
     },
+    /// It came first, as long as that was followed.
+    WasRouted,
     /// Nobody has chosen another.
     Default,
     /// Somebody has moved it.
@@ -83,6 +85,7 @@ impl DeviceReason {
             Self::RuleInVain { .. }
             | Self::RememberedInVain { .. }
             | Self::Routed { .. }
+            | Self::WasRouted
             | Self::Default
             | Self::DeviceGone { .. } => true,
         }
@@ -211,6 +214,9 @@ impl fmt::Display for DeviceReason {
             }
             Self::Routed { role } => {
                 write!(to, "of the devices that are there, it comes first for {role}")
+            }
+            Self::WasRouted => {
+                to.write_str("it came first for the role of the stream, when streams were routed")
             }
             Self::Default => to.write_str("the default"),
             Self::Moved => to.write_str("it was moved there"),

@@ -99,8 +99,8 @@ proptest! {
         let (rules, _) = Rules::parse(&rule);
         let asked = Asked { names_device, ..Asked::default() };
         let there = DEVICES.into_iter().filter(|device| *device != "gone");
-        let route = route(&stream, memory.known_devices(), there);
-        let [without, with] = [None, route].map(|routed| {
+        let routes = memory.known_devices().routes(Direction::Playback, there);
+        let [without, with] = [None, routes.of(&stream)].map(|routed| {
             start(&stream, asked, &rules, &memory, routed, |device| device != "gone").device
         });
         let routed = first.filter(|first| *first != "gone");

@@ -8,6 +8,10 @@ fn role(name: &str) -> Role {
     Role::named(name).expect("a role")
 }
 
+fn stream(role: Option<&str>) -> Identity {
+    Identity { role: role.map(str::to_owned), ..Identity::unknown(Direction::Playback) }
+}
+
 fn seen(names: &[&str]) -> KnownDevices {
     let mut devices = KnownDevices::default();
     for name in names {
@@ -68,14 +72,34 @@ fn an_order_of_devices_that_are_not_known_or_of_two_kinds_changes_nothing() {
     assert_eq!(devices, before);
 }
 
+fn there(names: impl IntoIterator<Item = String>) -> Vec<DeviceThere> {
+    let sink = |name| DeviceThere {
+        direction: Direction::Playback,
+        name,
+        description: "A device".to_owned(),
+        icon: String::new(),
+    };
+    names.into_iter().map(sink).collect()
+}
+
 #[test]
-fn few_devices_are_remembered_of_any_number_that_come() {
+fn of_too_many_devices_those_make_room_that_are_not_there_and_have_no_name_of_a_user() {
     let mut devices = KnownDevices::default();
-    for number in 0..=MAX_DEVICES {
-        assert!(devices.see(Direction::Playback, &number.to_string(), "A device", ""));
+    let card = || String::from("card");
+    assert!(devices.see_all(&there([card(), "away".into(), "guest".into()])));
+    assert!(devices.rename("sink:card", "Desk") && devices.rename("sink:away", "Kitchen"));
+    for number in 0..2 * MAX_DEVICES {
+        assert!(devices.see_all(&there([card(), number.to_string()])), "{number}");
     }
     assert_eq!(devices.iter().count(), 256);
-    assert_eq!((devices.get("sink:0"), devices.get("sink:1").is_some()), (None, true));
+    let is_known = |devices: &KnownDevices, name| devices.get(name).is_some();
+    let known = ["sink:card", "sink:away", "sink:guest", "sink:511"];
+    assert_eq!(known.map(|name| is_known(&devices, name)), [true, true, false, true]);
+    assert_eq!(order(&devices, role("none"))[..2], ["card", "away"], "as they were");
+    let all: Vec<String> = (1000..1300).map(|number| number.to_string()).collect();
+    assert!(devices.see_all(&there(all.clone())));
+    assert!(!devices.see_all(&there(all)), "those that have no room are not known");
+    assert_eq!(devices.iter().count(), 256);
 }
 
 #[test]
@@ -85,23 +109,21 @@ fn only_the_order_for_one_role_changes() {
     assert_eq!(devices.reorder(role("music"), &sinks(&["b", "a", "b"])), Ok(false));
     assert_eq!(order(&devices, role("music")), ["b", "a"]);
     assert_eq!(order(&devices, role("none")), ["a", "b"]);
-    let first = |role| devices.first(Direction::Playback, role, ["unknown", "a"]);
-    assert_eq!(first(role("music")), Some("a"), "the other one is not there");
+    let routes = devices.routes(Direction::Playback, ["unknown", "a"]);
+    let first = routes.of(&stream(Some("music"))).map(|(name, _)| name);
+    assert_eq!(first, Some("a"), "the other one is not there");
 }
 
 #[test]
 fn a_stream_of_a_role_without_an_order_is_not_routed() {
     let devices = seen(&["a", "b"]);
-    let stream = |role: Option<&str>| Identity {
-        role: role.map(str::to_owned),
-        ..Identity::unknown(Direction::Playback)
-    };
-    let routed = |role| route(&stream(role), &devices, ["b", "a"]);
+    let routes = devices.routes(Direction::Playback, ["b", "a"]);
+    let routed = |role| routes.of(&stream(role));
     assert_eq!(routed(None), Some(("a", role("none"))));
     assert_eq!(routed(Some("a11y")), Some(("a", role("a11y"))));
     assert_eq!(routed(Some("filter")), None);
-    let recorder = Identity::unknown(Direction::Recording);
-    assert_eq!(route(&recorder, &devices, ["a"]), None, "no source is known");
+    let sources = devices.routes(Direction::Recording, ["a"]);
+    assert_eq!(sources, Routes::default(), "no source is known");
 }
 
 #[test]
@@ -151,11 +173,9 @@ proptest! {
     ) {
         let (mut devices, role) = (seen(&NAMES), Role(number));
         prop_assert!(devices.reorder(role, &sinks(&ranked)).is_ok());
-        let stream = Identity {
-            role: Some(role.name().to_owned()),
-            ..Identity::unknown(Direction::Playback)
-        };
-        let routed = route(&stream, &devices, there.iter().copied());
+        let routes = devices.routes(Direction::Playback, there.iter().copied());
+        let stream = stream(Some(role.name()));
+        let routed = routes.of(&stream);
         let expected = ranked.iter().find(|name| there.contains(name));
         prop_assert_eq!(routed, expected.map(|name| (*name, role)));
     }

@@ -65,9 +65,8 @@ impl<D: Devices> FrontEnd<D> {
             Direction::Playback => self.sink_named(device).is_some(),
             Direction::Recording => self.source_named(device).is_some(),
         };
-        let routed = self.route_of(&identity);
-        let routed = routed.as_ref().map(|(name, role)| (name.as_str(), *role));
-        let start = start(&identity, asked, rules, memory, routed, is_there);
+        let routes = self.routes(direction);
+        let start = start(&identity, asked, rules, memory, routes.of(&identity), is_there);
         (Treatment::new(identity, &start), start)
     }
 

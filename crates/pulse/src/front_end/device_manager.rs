@@ -41,9 +41,11 @@ impl<D: Devices> FrontEnd<D> {
                 self.rename_device(&device, &description)
             }
             AboutManager::Delete(names) => {
-                self.forget_devices(&names);
+                self.forget_devices(&names, now_ns);
                 Ok(Answer::Done)
             }
+            // Which moves all streams.
+            AboutManager::Route(routes) if routes == self.modules.routes() => Ok(Answer::Done),
             AboutManager::Route(routes) => {
                 self.modules.set_routes(routes);
                 if routes {
@@ -92,12 +94,13 @@ impl<D: Devices> FrontEnd<D> {
         Ok(Answer::Done)
     }
 
-    fn forget_devices(&mut self, names: &[CString]) {
+    fn forget_devices(&mut self, names: &[CString], now_ns: u64) {
         let known = self.desktop.memory.known_devices_mut();
         let mut forgotten = names.iter().filter_map(|name| name.to_str().ok()).collect::<Vec<_>>();
         forgotten.retain(|key| known.forget(key));
         if !forgotten.is_empty() {
             self.known_devices_changed();
+            self.route_streams(now_ns);
         }
         // They have their own names again.
         forgotten.into_iter().for_each(|key| self.notify_of_name(key));

@@ -211,7 +211,11 @@ impl<D: Devices> FrontEnd<D> {
             let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
             for index in inputs {
                 // One that cannot go there stays where it is.
-                let _ = self.move_input(index, to, now_ns);
+                if self.move_input(index, to, now_ns).is_ok()
+                    && let Some(input) = self.inputs.get_mut(index)
+                {
+                    input.treatment.follows_default();
+                }
             }
         }
         if before.1 != after.1
@@ -221,7 +225,11 @@ impl<D: Devices> FrontEnd<D> {
             let outputs = outputs.filter(|(_, output)| output.source == from && !output.is_pinned);
             let outputs: Vec<u32> = outputs.map(|(index, _)| *index).collect();
             for index in outputs {
-                let _ = self.move_output(index, to, now_ns);
+                if self.move_output(index, to, now_ns).is_ok()
+                    && let Some(output) = self.outputs.get_mut(&index)
+                {
+                    output.treatment.follows_default();
+                }
             }
         }
         self.loopbacks_follow(now_ns);

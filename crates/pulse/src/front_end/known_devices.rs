@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use policy::{Direction, KnownDevices};
+use policy::{DeviceThere, Direction, KnownDevices};
 use pulseaudio::protocol::{
     Prop, Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
@@ -42,6 +42,13 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
+    /// Streams have a place again: a device that came while they had none may be theirs.
+    pub(super) fn route_again(&mut self, now_ns: u64) {
+        if self.modules.manager().is_some_and(|(_, manager)| manager.on_hotplug) {
+            self.route_streams(now_ns);
+        }
+    }
+
     /// Remembers all devices that are there; returns whether there was something new.
     fn see_devices(&mut self) -> bool {
         // At first, those with hardware come before the others, as in PulseAudio.
@@ -56,20 +63,16 @@ impl<D: Devices> FrontEnd<D> {
         let sinks = sinks.into_iter().filter_map(|index| {
             let name = self.sinks.get(index)?.name.clone();
             let icon = icon(&self.sink_info(index)?.props);
-            Some((Direction::Playback, name, self.sinks.description(index), icon))
+            Some(there(Direction::Playback, &name, &self.sinks.description(index), icon))
         });
         let sources = sources.into_iter().filter_map(|source| {
             let name = self.source_name(source)?;
             let icon = icon(&self.source_info(source)?.props);
-            Some((Direction::Recording, name, self.sinks.description(source.sink()), icon))
+            let description = self.sinks.description(source.sink());
+            Some(there(Direction::Recording, &name, &description, icon))
         });
-        let seen: Vec<_> = sinks.chain(sources).collect();
-        let known = self.desktop.memory.known_devices_mut();
-        let mut has_changed = false;
-        for (direction, name, description, icon) in seen {
-            let [name, description] = [&name, &description].map(|text| text.to_string_lossy());
-            has_changed |= known.see(direction, &name, &description, &icon);
-        }
+        let seen: Vec<DeviceThere> = sinks.chain(sources).collect();
+        let has_changed = self.desktop.memory.known_devices_mut().see_all(&seen);
         if has_changed {
             self.known_devices_changed();
         }
@@ -135,7 +138,10 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn index_of_device(&self, direction: Direction, name: &str) -> Option<u32> {
         match direction {
             Direction::Playback => self.sink_called(name),
-            Direction::Recording => self.source_called(name).map(Source::index),
+            Direction::Recording => {
+                let source = self.source_called(name).filter(|source| self.is_no_monitor(*source));
+                source.map(Source::index)
+            }
         }
     }
 
@@ -171,6 +177,11 @@ impl<D: Devices> FrontEnd<D> {
         let renamed: Vec<String> = renamed.map(|(key, _)| key.to_owned()).collect();
         renamed.iter().for_each(|key| self.notify_of_name(key));
     }
+}
+
+fn there(direction: Direction, name: &CStr, description: &CStr, icon: String) -> DeviceThere {
+    let [name, description] = [name, description].map(|text| text.to_string_lossy().into_owned());
+    DeviceThere { direction, name, description, icon }
 }
 
 fn icon(props: &Props) -> String {

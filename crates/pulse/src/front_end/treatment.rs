@@ -77,6 +77,13 @@ impl Treatment {
         }
         shown
     }
+
+    /// Another device has become the default one, and the stream is there now.
+    pub fn follows_default(&mut self) {
+        if self.device == DeviceReason::WasRouted {
+            self.device = DeviceReason::Default;
+        }
+    }
 }
 
 /// Returns whether a user or an order has chosen the device, so that another default does not move

@@ -249,13 +249,18 @@ fn a_request_that_makes_no_sense_is_refused_and_nobody_else_sees_anything() {
 }
 
 #[test]
-fn names_and_orders_wake_no_device() {
+fn neither_what_is_done_nor_what_is_refused_wakes_a_device() {
     let mut scene = Scene::new().with_sink("other");
     let client = scene.admitted();
     scene.load_named(client, MANAGER, "do_routing=1").expect("loaded");
+    let corked = scene.stream(client).stream_index;
+    scene.wait(10_000_000_000);
     scene.rename(client, "sink:other", "Kitchen").expect("renamed");
-    scene.reorder(client, "none", &["sink:other"]).expect("reordered");
+    scene.reorder(client, "none", &["sink:gone"]).expect_err("refused");
+    scene.manage(client, b"L\0\0\0\x03N").expect_err("refused");
     scene.manage(client, READ).expect("read");
+    assert_eq!(scene.front_end.devices_mut().opened.len(), 1, "the stream's");
+    assert_eq!(scene.shown(client, corked).sink_index, 0);
     let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("sinks");
     let states: Vec<SinkState> = sinks.into_iter().map(|sink| sink.state).collect();
     assert_eq!(states, [SinkState::Suspended; 2]);
