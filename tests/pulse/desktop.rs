@@ -14,7 +14,7 @@ impl Scene {
         self.server.directory().join(".local/state/consort/desktop-under-test.json")
     }
 
-    fn await_kept(&self, part: &str) {
+    pub(crate) fn await_kept(&self, part: &str) {
         eventually("it is written", || {
             let text = std::fs::read_to_string(self.kept()).unwrap_or_default();
             text.contains(part).then_some(())
@@ -22,7 +22,7 @@ impl Scene {
     }
 
     /// Starts another front end in the place of one that was killed.
-    fn front_end_again(&mut self) {
+    pub(crate) fn front_end_again(&mut self) {
         self.front_end.signal(Signal::KILL);
         eventually("it has ended", || (!self.front_end.is_running()).then_some(()));
         self.front_end = self.server.spawn_consort(&["pulse"]);

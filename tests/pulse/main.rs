@@ -12,6 +12,7 @@ mod confined;
 mod conformance;
 mod crowds;
 mod desktop;
+mod device_manager;
 mod devices;
 mod drivers;
 mod flatpak;

@@ -14,14 +14,14 @@ use crate::{Scene, listens_at, path};
 const HEARD_FRAMES: usize = 4800;
 
 /// One channel of a source, which is written to a file while it is recorded.
-struct Ear {
+pub(crate) struct Ear {
     file: PathBuf,
     // Ends with the test.
     _recorder: Program,
 }
 
 impl Ear {
-    fn new(scene: &Scene, source: &str) -> Self {
+    pub(crate) fn new(scene: &Scene, source: &str) -> Self {
         let file = scene.server.directory().join(format!("{source}.raw"));
         let device = format!("--device={source}");
         let format = ["--raw", "--format=float32le", "--rate=48000", "--channels=1"];
@@ -42,7 +42,7 @@ impl Ear {
     }
 
     /// Waits until this level and nothing else is heard.
-    fn await_level(&self, level: f32) {
+    pub(crate) fn await_level(&self, level: f32) {
         let is_level = |sample: &f32| (sample - level).abs() < 1e-5;
         let mut latest = None;
         let is_heard = || {
@@ -67,13 +67,13 @@ fn silent(scene: &Scene, role: &str) -> Program {
 }
 
 /// The index of the sink that a stream is on.
-fn sink_of(scene: &Scene, stream: &str) -> Option<String> {
+pub(crate) fn sink_of(scene: &Scene, stream: &str) -> Option<String> {
     let shown = scene.stream(stream);
     shown.lines().find_map(|line| line.strip_prefix("\tSink: ")).map(str::to_owned)
 }
 
 /// The index of the sink of this name.
-fn sink_named(scene: &Scene, name: &str) -> Option<String> {
+pub(crate) fn sink_named(scene: &Scene, name: &str) -> Option<String> {
     let list = scene.pactl(&["list", "short", "sinks"]);
     let mut sinks = list.lines().map(|line| line.split('\t'));
     sinks.find_map(|mut words| {

@@ -8,6 +8,7 @@
 
 mod defaults;
 mod identity;
+mod known;
 mod memory;
 mod rights;
 mod roles;
@@ -19,6 +20,9 @@ mod tests;
 
 pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
+pub use known::{
+    DeviceThere, KnownDevice, KnownDevices, MAX_DESCRIPTION_BYTES, NotKnown, Role, Routes,
+};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
 pub use rights::Rights;
 pub use roles::{Cause, Interaction, Player, Playing, RoleModule, interactions};

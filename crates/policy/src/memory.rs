@@ -6,10 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::MAX_VOLUME;
 use crate::defaults::Defaults;
+use crate::known::{KnownDevice, KnownDevices};
 use crate::table::{MAX_NAME_BYTES, Table};
 
-/// The version of the text.
-const VERSION: u32 = 1;
+/// The version of a text without known devices, which every consort reads.
+const FIRST_VERSION: u32 = 1;
+/// The version of one with them: a consort that knows none would lose them, and leaves it alone.
+const VERSION: u32 = 2;
 /// Most channels of volumes.
 const MAX_CHANNELS: usize = 32;
 
@@ -104,6 +107,7 @@ pub struct Memory {
     devices: Table<DeviceEntry>,
     default_sinks: Defaults,
     default_source: Option<String>,
+    known_devices: KnownDevices,
 }
 
 /// A text that is no memory.
@@ -130,6 +134,8 @@ struct Text {
     default_sinks: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     default_source: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    known_devices: Vec<Named<KnownDevice>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -164,6 +170,9 @@ impl Memory {
             let volume = Volumes::of(entry.volume.iter());
             memory.set_device(&name, DeviceEntry { volume, ..entry });
         }
+        for Named { name, entry } in text.known_devices {
+            memory.known_devices.insert(&name, entry);
+        }
         memory.default_sinks =
             Defaults::of(text.default_sinks.into_iter().filter(|name| is_name(name)));
         memory.default_source = text.default_source.filter(|name| is_name(name));
@@ -173,12 +182,14 @@ impl Memory {
     /// Returns it as a text that a user can read.
     #[must_use]
     pub fn to_text(&self) -> String {
+        let known_devices = named(self.known_devices.iter());
         let text = Text {
-            consort_desktop: VERSION,
+            consort_desktop: if known_devices.is_empty() { FIRST_VERSION } else { VERSION },
             streams: named(self.streams.iter()),
             devices: named(self.devices.iter()),
             default_sinks: self.default_sinks.chosen().to_vec(),
             default_source: self.default_source.clone(),
+            known_devices,
         };
         // Names and numbers: nothing here can fail.
         let mut text = serde_json::to_string_pretty(&text).unwrap_or_default();
@@ -252,6 +263,17 @@ impl Memory {
         }
         is_new
     }
+
+    /// Returns the devices that were seen, with their names and their order.
+    #[must_use]
+    pub fn known_devices(&self) -> &KnownDevices {
+        &self.known_devices
+    }
+
+    /// The same, to be changed.
+    pub fn known_devices_mut(&mut self) -> &mut KnownDevices {
+        &mut self.known_devices
+    }
 }
 
 /// Returns whether a device may be remembered by this name.
@@ -266,6 +288,7 @@ fn named<'a, E: Clone + 'a>(entries: impl Iterator<Item = (&'a str, &'a E)>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::Direction;
 
     #[test]
     fn the_text_is_one_that_users_can_read() {
@@ -315,6 +338,32 @@ mod tests {
     }
 
     #[test]
+    fn known_devices_are_read_again_and_no_older_consort_reads_them() {
+        let mut memory = Memory::default();
+        let devices = memory.known_devices_mut();
+        assert!(devices.see(Direction::Playback, "usb", "A card", "audio-card"));
+        assert!(devices.see(Direction::Recording, "usb.capture", "A card", ""));
+        assert!(devices.rename("sink:usb", "Kitchen"));
+        let text = memory.to_text();
+        assert!(text.starts_with("{\n  \"consort_desktop\": 2,"), "{text}");
+        let shown = r#"
+      "name": "sink:usb",
+      "description": "Kitchen",
+      "renamed": true,
+      "icon": "audio-card",
+      "ranks": {
+        "none": 1,
+        "video": 1,
+"#;
+        assert!(text.contains(shown), "{text}");
+        assert_eq!(Memory::parse(&text).expect("a memory"), memory);
+        for key in ["sink:usb", "source:usb.capture"] {
+            assert!(memory.known_devices_mut().forget(key));
+        }
+        assert!(memory.to_text().contains("\"consort_desktop\": 1,"), "as it was before");
+    }
+
+    #[test]
     fn one_volume_of_a_device_is_that_of_all_of_its_channels() {
         let text = r#"{"consort_desktop": 1, "devices": [
             {"name": "old", "volume": 52429, "muted": false},
@@ -361,7 +410,7 @@ mod tests {
             ("", "EOF"),
             ("{\"consort_desktop\": 1, \"streams\": [{\"name\": 1}]}", "line 1 column"),
             ("{\"consort_desktop\": 1, \"more\": 1}", "more"),
-            ("{\"consort_desktop\": 2, \"more\": 1}", "version 2"),
+            ("{\"consort_desktop\": 3, \"more\": 1}", "version 3"),
             ("{}", "consort_desktop"),
         ] {
             let refusal = Memory::parse(text).expect_err(text).to_string();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::identity::Identity;
+use crate::known::Role;
 use crate::memory::{Memory, Volumes};
 use crate::rules::Rules;
 
@@ -50,6 +51,13 @@ pub enum DeviceReason {
         /// The device.
         device: String,
     },
+    /// Nobody has chosen another, and it comes first of those that are there.
+    Routed {
+        /// For this role.
+        role: Role,
+    },
+    /// It came first, as long as that was followed.
+    WasRouted,
     /// Nobody has chosen another.
     Default,
     /// Somebody has moved it.
@@ -61,6 +69,27 @@ pub enum DeviceReason {
     },
     /// Its device has come back.
     DeviceCame,
+}
+
+impl DeviceReason {
+    /// Returns whether the stream may go to the device that comes first for its role: nobody has
+    /// chosen the one where it is.
+    #[must_use]
+    pub fn lets_route(&self) -> bool {
+        match self {
+            Self::Rule { .. }
+            | Self::Program
+            | Self::Remembered
+            | Self::Moved
+            | Self::DeviceCame => false,
+            Self::RuleInVain { .. }
+            | Self::RememberedInVain { .. }
+            | Self::Routed { .. }
+            | Self::WasRouted
+            | Self::Default
+            | Self::DeviceGone { .. } => true,
+        }
+    }
 }
 
 /// Why a stream has its volume.
@@ -101,14 +130,16 @@ pub struct Start {
 
 /// Decides how a stream begins; `is_there` says whether there is a device of a name.
 ///
-/// A rule comes first, then what the program has asked for, then what was remembered, as with
-/// PulseAudio. A device that is not there does not keep a stream from being heard.
+/// A rule comes first, then what the program has asked for, then what was remembered, and then the
+/// device that comes first for a role, `routed`, as with PulseAudio. A device that is not there
+/// does not keep a stream from being heard.
 #[must_use]
 pub fn start(
     stream: &Identity,
     asked: Asked,
     rules: &Rules,
     memory: &Memory,
+    routed: Option<(&str, Role)>,
     is_there: impl Fn(&str) -> bool,
 ) -> Start {
     let entry = memory.stream(&stream.key()).cloned().unwrap_or_default();
@@ -136,6 +167,11 @@ pub fn start(
     };
     let muted = Decided { value: muted, reason };
     let device = device(rules.device(stream), asked, entry.device, is_there);
+    let routed = routed.filter(|_| device.value.is_none() && device.reason.lets_route());
+    let device = routed.map_or(device, |(name, role)| Decided {
+        value: Some(name.to_owned()),
+        reason: DeviceReason::Routed { role },
+    });
     let may_move = rules.moves(stream).map(|(moves, _)| moves);
     Start { device, volume, muted, may_move }
 }
@@ -175,6 +211,12 @@ impl fmt::Display for DeviceReason {
             Self::Remembered => to.write_str("it was moved there the last time"),
             Self::RememberedInVain { device } => {
                 write!(to, "the default: '{device}', where it was the last time, is not there")
+            }
+            Self::Routed { role } => {
+                write!(to, "of the devices that are there, it comes first for {role}")
+            }
+            Self::WasRouted => {
+                to.write_str("it came first for the role of the stream, when streams were routed")
             }
             Self::Default => to.write_str("the default"),
             Self::Moved => to.write_str("it was moved there"),

@@ -3,22 +3,23 @@
 /// Longest name, bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 512;
 
-/// Entries by name, the one that was changed last at the end. The oldest makes room.
+/// Most entries: far more programs than a desktop has, and few enough to be looked through.
+const MAX_ENTRIES: usize = 1000;
+
+/// Entries by name, the one that was changed last at the end. Of more than `MOST`, the oldest makes
+/// room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table<E> {
+pub(crate) struct Table<E, const MOST: usize = MAX_ENTRIES> {
     entries: Vec<(String, E)>,
 }
 
-impl<E> Default for Table<E> {
+impl<E, const MOST: usize> Default for Table<E, MOST> {
     fn default() -> Self {
         Self { entries: Vec::new() }
     }
 }
 
-impl<E: PartialEq> Table<E> {
-    /// Most entries: far more programs than a desktop has, and few enough to be looked through.
-    pub const MAX_ENTRIES: usize = 1000;
-
+impl<E: PartialEq, const MOST: usize> Table<E, MOST> {
     pub fn get(&self, name: &str) -> Option<&E> {
         self.entries.iter().find(|(known, _)| known == name).map(|(_, entry)| entry)
     }
@@ -30,7 +31,7 @@ impl<E: PartialEq> Table<E> {
         }
         self.remove(name);
         // MUTATION: remember.without_limit
-        if self.entries.len() >= Self::MAX_ENTRIES {
+        if self.entries.len() >= MOST {
             self.entries.remove(0);
         }
         self.entries.push((name.to_owned(), entry));
@@ -63,19 +64,19 @@ mod tests {
 
     #[test]
     fn the_oldest_entry_makes_room() {
-        let mut table = Table::default();
-        for number in 0..Table::<usize>::MAX_ENTRIES {
+        let mut table = Table::<usize>::default();
+        for number in 0..MAX_ENTRIES {
             assert!(table.set(&number.to_string(), number));
         }
         assert!(table.set("0", 7), "changed last now");
         assert!(table.set("another", 8));
-        assert_eq!(table.iter().count(), Table::<usize>::MAX_ENTRIES);
+        assert_eq!(table.iter().count(), MAX_ENTRIES);
         assert_eq!((table.get("0"), table.get("1"), table.get("2")), (Some(&7), None, Some(&2)));
     }
 
     #[test]
     fn only_what_is_new_is_a_change() {
-        let mut table = Table::default();
+        let mut table = Table::<i32>::default();
         assert!(table.set("a", 1) && !table.set("a", 1) && table.set("a", 2));
         assert!(table.remove("a") && !table.remove("a"));
         assert!(!table.set("", 1) && !table.set(&"x".repeat(MAX_NAME_BYTES + 1), 1));

@@ -64,7 +64,7 @@ proptest! {
             format!("device={device} volume=50% muted=yes role=music")
         }));
         let asked = Asked { names_device, states_volume, states_mute };
-        let start = start(&stream, asked, &rules, &memory, |device| device != "gone");
+        let start = start(&stream, asked, &rules, &memory, None, |device| device != "gone");
         match (rule, &start.volume.value) {
             (Some(_), volume) => {
                 let volume = volume.as_ref().expect("the rule's");
@@ -80,6 +80,38 @@ proptest! {
         let of_rule = rule.map(str::to_owned).filter(is_there);
         let remembered = entry.device.filter(|_| !names_device).filter(is_there);
         prop_assert_eq!(start.device.value, of_rule.or(remembered));
+    }
+
+    #[test]
+    fn a_stream_gets_the_first_device_of_its_role_only_if_nothing_else_was_chosen(
+        entry in entry(),
+        names_device in any::<bool>(),
+        rule in prop::option::of(prop::sample::select(DEVICES.to_vec())),
+        first in prop::option::of(prop::sample::select(DEVICES.to_vec())),
+    ) {
+        let stream = with_role(Some("music"));
+        let mut memory = Memory::default();
+        memory.set_stream(&stream.key(), entry);
+        if let Some(first) = first {
+            memory.known_devices_mut().see(Direction::Playback, first, "A device", "");
+        }
+        let rule = rule.map_or_else(String::new, |device| format!("device={device} role=music"));
+        let (rules, _) = Rules::parse(&rule);
+        let asked = Asked { names_device, ..Asked::default() };
+        let there = DEVICES.into_iter().filter(|device| *device != "gone");
+        let routes = memory.known_devices().routes(Direction::Playback, there);
+        let [without, with] = [None, routes.of(&stream)].map(|routed| {
+            start(&stream, asked, &rules, &memory, routed, |device| device != "gone").device
+        });
+        let routed = first.filter(|first| *first != "gone");
+        match routed.filter(|_| without.value.is_none() && !names_device) {
+            Some(first) => {
+                let role = Role::named("music").expect("a role");
+                let reason = DeviceReason::Routed { role };
+                prop_assert_eq!(with, Decided { value: Some(first.to_owned()), reason });
+            }
+            None => prop_assert_eq!(with, without),
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod descriptor;
 mod extension;
 mod frames;
+mod manager;
 mod memory;
 mod object_message;
 mod packet;
@@ -18,6 +19,7 @@ pub(crate) use extension::{
     streams_changed, write_remembered,
 };
 pub(crate) use frames::{Frame, FrameError, FrameReader};
+pub(crate) use manager::{AboutManager, ListedDevice, devices_changed, write_listed};
 pub(crate) use memory::Segment;
 pub(crate) use object_message::{ObjectMessage, object_reply};
 pub(crate) use packet::{

@@ -5,7 +5,7 @@
  *
  * Connects to $PULSE_SERVER, which has a sink "consort" and is the caller's own: it is changed. Two servers are
  * compared by their lines. */
-#include "requests.h"
+#include "manager.h"
 
 static int await_context(void) {
     while (PA_CONTEXT_IS_GOOD(pa_context_get_state(context)) && pa_context_get_state(context) != PA_CONTEXT_READY)
@@ -32,7 +32,8 @@ int main(void) {
     volumes();
     samples();
     refused();
-    events_of_steps(module);
+    module = events_of_steps(module);
+    device_manager(&module);
     at("killed");
     OUTCOME("own-client", pa_context_kill_client(context, pa_context_get_index(context), on_success, NULL));
     at("end");

@@ -250,6 +250,7 @@ impl<D: Devices> FrontEnd<D> {
         if self.absence.has_no_server {
             return;
         }
+        let were_adrift = self.adrift();
         let inputs: Vec<u32> = self.inputs.indices();
         for index in inputs {
             let is_adrift = |inputs: &SinkInputs<D::Output>| {
@@ -275,13 +276,23 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.restart_links(now_ns);
-        let is_adrift = self.inputs.values().any(|input| input.adrift.is_some())
-            || self.outputs.values().any(|output| output.adrift.is_some());
+        let are_adrift = self.adrift();
+        if are_adrift < were_adrift {
+            // Devices have come while they were.
+            self.route_again(now_ns);
+        }
+        let is_adrift = are_adrift > 0;
         self.absence.retry_ns = is_adrift.then_some(now_ns + RETRY_NS);
         if !is_adrift && self.sinks.away().is_empty() && !self.has_links_down() {
             self.absence.until_ns = None;
         }
         self.answer_waiting(now_ns);
+    }
+
+    /// Returns how many streams look for a place.
+    fn adrift(&self) -> usize {
+        self.inputs.values().filter(|input| input.adrift.is_some()).count()
+            + self.outputs.values().filter(|output| output.adrift.is_some()).count()
     }
 
     /// Has a stream go on: as it was, or else converted again.

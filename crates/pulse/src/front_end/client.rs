@@ -30,6 +30,8 @@ pub(super) struct Client {
     pub subscription: SubscriptionMask,
     /// It is notified of changes of what is remembered of streams.
     pub follows_memory: bool,
+    /// The module of whose known devices it is notified; that may not be there any more.
+    pub follows_module: Option<u32>,
     /// The channel of its next stream.
     pub next_channel: u32,
     /// It has not taken all that was sent: what is recorded for it waits.
@@ -40,6 +42,8 @@ pub(super) struct Client {
     pub owed_events: OwedEvents,
     /// It is to be notified of a change of what is remembered.
     pub owes_memory: bool,
+    /// The same of what is remembered of devices.
+    pub owes_devices: bool,
     /// Bytes of the answers that are still among the effects.
     pub answered_bytes: usize,
 }
@@ -57,11 +61,13 @@ impl Client {
             props,
             subscription,
             follows_memory: false,
+            follows_module: None,
             next_channel: 0,
             is_busy: false,
             is_behind: false,
             owed_events: OwedEvents::default(),
             owes_memory: false,
+            owes_devices: false,
             answered_bytes: 0,
         }
     }

@@ -82,13 +82,17 @@ impl<D: Devices> FrontEnd<D> {
             return;
         };
         known.is_behind = false;
-        let (events, owes_memory) =
-            (known.owed_events.take(), std::mem::take(&mut known.owes_memory));
+        let events = known.owed_events.take();
+        let [owes_memory, owes_devices] =
+            [&mut known.owes_memory, &mut known.owes_devices].map(std::mem::take);
         for event in events {
             self.send_event(client, &Command::SubscribeEvent(event));
         }
         if owes_memory {
             self.notify_of_memory(client);
+        }
+        if owes_devices {
+            self.notify_of_devices(client);
         }
         // It was not asked to hold streams, or to let them go on.
         self.desktop.is_stale = true;

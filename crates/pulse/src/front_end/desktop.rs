@@ -65,7 +65,8 @@ impl<D: Devices> FrontEnd<D> {
             Direction::Playback => self.sink_named(device).is_some(),
             Direction::Recording => self.source_named(device).is_some(),
         };
-        let start = start(&identity, asked, rules, memory, is_there);
+        let routes = self.routes(direction);
+        let start = start(&identity, asked, rules, memory, routes.of(&identity), is_there);
         (Treatment::new(identity, &start), start)
     }
 

@@ -75,6 +75,7 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.obey_policies(&new, now_ns);
+        self.manage_devices(!new.is_empty(), now_ns);
         self.note_devices_since(&there_before, now_ns);
     }
 
@@ -121,21 +122,28 @@ impl<D: Devices> FrontEnd<D> {
                 self.device_of_module_has_gone(described.module, &device, now_ns);
             }
         }
+        if !gone.is_empty() {
+            self.notify_of_known_devices();
+        }
     }
 
     /// Moves the streams of a sink that is not listed any more, and of its sources.
     fn rescue_streams_of(&mut self, index: u32, sink: &Sink, now_ns: u64) {
+        let rescues = self.modules.manager().is_some_and(|(_, manager)| manager.on_rescue);
         let inputs = self.inputs.iter().filter(|(_, input)| input.sink == index);
         let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         for index in inputs {
-            let to = self.default_sink();
-            if to.is_none_or(|to| self.move_input(index, to, now_ns).is_err()) {
-                self.kill_input(index);
-            }
             if let Some(input) = self.inputs.get_mut(index) {
                 let device = sink.name.to_string_lossy().into_owned();
                 input.treatment.device = DeviceReason::DeviceGone { device };
                 input.is_pinned = false;
+            }
+            if rescues && self.route_input(index, now_ns) {
+                continue;
+            }
+            let to = self.default_sink();
+            if to.is_none_or(|to| self.move_input(index, to, now_ns).is_err()) {
+                self.kill_input(index);
             }
         }
         let outputs: Vec<u32> = self.outputs.keys().copied().collect();
@@ -143,10 +151,6 @@ impl<D: Devices> FrontEnd<D> {
             let source = self.outputs.get(&index).map(|output| output.source);
             if source.is_none_or(|source| self.samples_of(source).is_some()) {
                 continue;
-            }
-            let to = self.default_source();
-            if to.is_none_or(|to| self.move_output(index, to, now_ns).is_err()) {
-                self.kill_output(index);
             }
             if let Some(output) = self.outputs.get_mut(&index) {
                 let device = match source {
@@ -156,6 +160,13 @@ impl<D: Devices> FrontEnd<D> {
                 let device = device.to_string_lossy().into_owned();
                 output.treatment.device = DeviceReason::DeviceGone { device };
                 output.is_pinned = false;
+            }
+            if rescues && self.route_output(index, now_ns) {
+                continue;
+            }
+            let to = self.default_source();
+            if to.is_none_or(|to| self.move_output(index, to, now_ns).is_err()) {
+                self.kill_output(index);
             }
         }
     }
@@ -202,7 +213,11 @@ impl<D: Devices> FrontEnd<D> {
             let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
             for index in inputs {
                 // One that cannot go there stays where it is.
-                let _ = self.move_input(index, to, now_ns);
+                if self.move_input(index, to, now_ns).is_ok()
+                    && let Some(input) = self.inputs.get_mut(index)
+                {
+                    input.treatment.follows_default();
+                }
             }
         }
         if before.1 != after.1
@@ -212,7 +227,11 @@ impl<D: Devices> FrontEnd<D> {
             let outputs = outputs.filter(|(_, output)| output.source == from && !output.is_pinned);
             let outputs: Vec<u32> = outputs.map(|(index, _)| *index).collect();
             for index in outputs {
-                let _ = self.move_output(index, to, now_ns);
+                if self.move_output(index, to, now_ns).is_ok()
+                    && let Some(output) = self.outputs.get_mut(&index)
+                {
+                    output.treatment.follows_default();
+                }
             }
         }
         self.loopbacks_follow(now_ns);

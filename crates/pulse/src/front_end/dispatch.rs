@@ -91,19 +91,21 @@ impl<D: Devices> FrontEnd<D> {
             }
             Command::SetPlaybackStreamName(asked) => {
                 let name = asked.name.to_str().unwrap_or_default();
-                self.change_input(client, asked.index, |before| {
+                self.change_input(client, asked.index, now_ns, |before| {
                     let mut new = before.clone();
                     properties::set(&mut new, c"media.name", name);
                     properties::limited(new)
                 })
             }
             Command::UpdatePlaybackStreamProplist(asked) => {
-                self.change_input(client, asked.index, |before| {
+                self.change_input(client, asked.index, now_ns, |before| {
                     properties::updated(before, asked.mode, &asked.props)
                 })
             }
             Command::RemovePlaybackStreamProplist(channel) => {
-                self.change_input(client, *channel, |before| Ok(properties::without(before, keys)))
+                self.change_input(client, *channel, now_ns, |before| {
+                    Ok(properties::without(before, keys))
+                })
             }
             _ => return None,
         })

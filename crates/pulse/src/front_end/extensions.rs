@@ -7,13 +7,14 @@ use convert::ChannelMap;
 use policy::StreamEntry;
 use pulseaudio::protocol::{ChannelVolume, FormatEncoding, FormatInfo, PulseError, Volume};
 
+use super::known_devices::MANAGER;
 use super::{Answer, Answered, Client, FrontEnd, format};
 use crate::output::Devices;
 use crate::wire::{self, AboutDevices, AboutStreams, RememberedStream, WriteMode};
 
 const STREAMS: &CStr = c"module-stream-restore";
 const DEVICES: &CStr = c"module-device-restore";
-/// The version of both, as PulseAudio's have it.
+/// The version of all, as PulseAudio's have it.
 const VERSION: u32 = 1;
 
 impl<D: Devices> FrontEnd<D> {
@@ -34,6 +35,9 @@ impl<D: Devices> FrontEnd<D> {
             Some(module) if module == DEVICES => {
                 let asked = AboutDevices::read(asked, version).ok_or(PulseError::Protocol)?;
                 self.answer_about_formats(tag, version, asked)
+            }
+            Some(module) if module == MANAGER => {
+                self.answer_about_devices(client, tag, asked, now_ns)
             }
             _ => Err(PulseError::NoExtension),
         }
@@ -164,7 +168,8 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-fn answer(tag: u32, version: u16) -> Answer {
+/// Returns the answer of an extension to whether it is there.
+pub(super) fn answer(tag: u32, version: u16) -> Answer {
     Answer::Packet(wire::extension_reply(tag, version, &|values| {
         let _ = values.write_u32(VERSION);
     }))

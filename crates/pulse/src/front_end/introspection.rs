@@ -95,11 +95,13 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    fn sink_info(&self, index: u32) -> Option<SinkInfo> {
+    pub(super) fn sink_info(&self, index: u32) -> Option<SinkInfo> {
         let sink = self.sinks.get(index)?;
         let samples = sink.samples();
-        let description = self.sinks.description(index);
+        let description = self.sink_description(index);
         let mut props = sink_props(sink, &description);
+        // Also of one for which its module states another.
+        props.set(Prop::DeviceDescription, &*description);
         if let Some((_, reason)) =
             self.default_sink_and_reason().filter(|(default, _)| *default == index)
         {

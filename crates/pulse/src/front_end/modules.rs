@@ -5,6 +5,7 @@ mod echo;
 mod kinds;
 mod ladspa;
 mod links;
+mod manager;
 mod plans;
 mod policies;
 mod requests;
@@ -27,6 +28,7 @@ use super::properties;
 use super::sinks::{Described, Shown};
 use crate::output::NewLink;
 use kinds::Kind;
+use manager::Manager;
 use ruled::{NextTry, Ruled};
 use streams::{ModuleStream, Side};
 
@@ -56,6 +58,8 @@ pub(super) struct Module {
     pub streams: Vec<ModuleStream>,
     /// What it has streams do to each other, by their roles.
     pub roles: Vec<RoleModule>,
+    /// What it has streams do where nobody has chosen a device for them, if it is about that.
+    pub manager: Option<Manager>,
     pub state: State,
 }
 
@@ -267,6 +271,7 @@ mod tests {
             Kind::SuspendOnIdle,
             Kind::StreamRestore,
             Kind::DeviceRestore,
+            Kind::DeviceManager,
             Kind::RoleCork,
             Kind::RoleDucking,
             Kind::TunnelSink,

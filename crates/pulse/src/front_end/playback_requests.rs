@@ -211,6 +211,7 @@ impl<D: Devices> FrontEnd<D> {
         &mut self,
         client: u32,
         channel: u32,
+        now_ns: u64,
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
         let (index, input) = self.input_of(client, channel)?;
@@ -222,6 +223,8 @@ impl<D: Devices> FrontEnd<D> {
             input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
             self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Changed, index);
+            // It may have another role.
+            self.route_input(index, now_ns);
         }
         Ok(Answer::Done)
     }

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use client::stream::Volume;
-use policy::Direction;
+use policy::{DeviceReason, Direction};
 use pulseaudio::protocol::{
     ChannelVolume, Command, CreateRecordStreamReply, LatencyParams, Props, PulseError,
     RecordLatency, RecordStreamParams, SetRecordStreamBufferAttrParams,
@@ -163,8 +163,13 @@ impl<D: Devices> FrontEnd<D> {
         let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
         let mut wanted = treatment::asked(named.0, named.1, states);
         wanted.names_device |= monitors.is_some();
-        let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
-        let chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
+        let (mut treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
+        let mut chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
+        let is_routed = matches!(treatment.device, DeviceReason::Routed { .. });
+        if is_routed && chosen.is_some_and(|source| self.check_hears(client, source).is_err()) {
+            // Nobody has chosen that one: it refuses no program the default.
+            (chosen, treatment.device) = (None, DeviceReason::Default);
+        }
         // What one stream plays is nowhere else.
         let source = chosen.filter(|_| monitors.is_none()).unwrap_or(source);
         self.check_hears(client, source)?;

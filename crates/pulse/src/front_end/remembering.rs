@@ -141,25 +141,37 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// Moves a stream to the sink that was chosen for it.
-    fn bring_input(&mut self, index: u32, sink: u32, reason: &DeviceReason, now_ns: u64) {
-        // One that cannot go there stays where it is.
-        if self.move_input(index, sink, now_ns).is_ok()
-            && let Some(input) = self.inputs.get_mut(index)
-        {
+    /// Moves a stream to the sink that was chosen for it; returns whether it is there then. One
+    /// that cannot go there stays where it is.
+    pub(super) fn bring_input(
+        &mut self,
+        index: u32,
+        sink: u32,
+        reason: &DeviceReason,
+        now_ns: u64,
+    ) -> bool {
+        let is_there = self.move_input(index, sink, now_ns).is_ok();
+        if let Some(input) = self.inputs.get_mut(index).filter(|_| is_there) {
             input.is_pinned = true;
             input.treatment.device = reason.clone();
         }
+        is_there
     }
 
     /// The same of a source.
-    fn bring_output(&mut self, index: u32, source: Source, reason: &DeviceReason, now_ns: u64) {
-        if self.move_output(index, source, now_ns).is_ok()
-            && let Some(output) = self.outputs.get_mut(&index)
-        {
+    pub(super) fn bring_output(
+        &mut self,
+        index: u32,
+        source: Source,
+        reason: &DeviceReason,
+        now_ns: u64,
+    ) -> bool {
+        let is_there = self.move_output(index, source, now_ns).is_ok();
+        if let Some(output) = self.outputs.get_mut(&index).filter(|_| is_there) {
             output.is_pinned = true;
             output.treatment.device = reason.clone();
         }
+        is_there
     }
 }
 
@@ -172,7 +184,7 @@ impl Desktop {
         );
         let is_it = |device: &str| device.as_bytes() == name.to_bytes();
         let Self { rules, memory, .. } = self;
-        let start = start(&treatment.identity, Asked::default(), rules, memory, is_it);
+        let start = start(&treatment.identity, Asked::default(), rules, memory, None, is_it);
         may_return && start.device.value.is_some()
     }
 }

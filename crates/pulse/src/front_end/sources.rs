@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
 use convert::ProgramFormat;
+use policy::Direction;
 use pulseaudio::protocol::{
-    ChannelVolume, Command, LookupReply, PulseError, SourceFlags, SourceInfo,
+    ChannelVolume, Command, LookupReply, Prop, PulseError, SourceFlags, SourceInfo,
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
@@ -212,7 +213,7 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    fn source_info(&self, source: Source) -> Option<SourceInfo> {
+    pub(super) fn source_info(&self, source: Source) -> Option<SourceInfo> {
         let samples = self.samples_of(source)?;
         let SourceVolume { volume, is_muted } = self.source_volumes.of(source);
         let channels = samples.map.channels();
@@ -233,6 +234,7 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(described) = described.filter(|_| monitored.is_none()) {
             props =
                 properties::updated(&props, OVER_PROGRAM, &described.shown.props).unwrap_or(props);
+            props.set(Prop::DeviceDescription, &*description);
         }
         Some(SourceInfo {
             index: source.index(),
@@ -264,15 +266,14 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns the name of a source that users see.
     pub(super) fn source_description(&self, source: Source) -> CString {
-        let Some(sink) = self.sinks.get(source.sink()) else { return CString::default() };
-        let description = self.sinks.description(source.sink());
-        match (source, sink.face()) {
-            (Source::Capture(_), _) | (_, Face::Source) => description,
-            (Source::Monitor(_), Face::Sink | Face::Capture) => {
-                let name = [&b"Monitor of "[..], description.to_bytes()].concat();
-                CString::new(name).unwrap_or_default()
-            }
+        if self.is_no_monitor(source) {
+            let name = self.source_name(source).unwrap_or_default();
+            let renamed = self.new_name(Direction::Recording, &name);
+            return renamed.unwrap_or_else(|| self.sinks.description(source.sink()));
         }
+        let description = self.sink_description(source.sink());
+        let name = [&b"Monitor of "[..], description.to_bytes()].concat();
+        CString::new(name).unwrap_or_default()
     }
 
     /// Returns since when what is recorded there was heard at the master of a remapped source.

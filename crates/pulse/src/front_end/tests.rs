@@ -6,6 +6,7 @@ mod behind;
 mod cards;
 mod confined;
 mod desktop;
+mod device_manager;
 mod devices;
 mod kept_sound;
 mod modules;

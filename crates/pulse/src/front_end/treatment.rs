@@ -77,13 +77,24 @@ impl Treatment {
         }
         shown
     }
+
+    /// Another device has become the default one, and the stream is there now.
+    pub fn follows_default(&mut self) {
+        if self.device == DeviceReason::WasRouted {
+            self.device = DeviceReason::Default;
+        }
+    }
 }
 
-/// Returns whether a user has chosen the device, so that another default does not move the stream.
+/// Returns whether a user or an order has chosen the device, so that another default does not move
+/// the stream.
 pub(super) fn is_chosen(reason: &DeviceReason) -> bool {
     matches!(
         reason,
-        DeviceReason::Rule { .. } | DeviceReason::Remembered | DeviceReason::DeviceCame
+        DeviceReason::Rule { .. }
+            | DeviceReason::Remembered
+            | DeviceReason::DeviceCame
+            | DeviceReason::Routed { .. }
     )
 }
 

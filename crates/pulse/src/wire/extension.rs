@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 use super::packet::NO_ANSWER;
 
 /// Most entries of one request.
-const MAX_ENTRIES: usize = 256;
+pub(super) const MAX_ENTRIES: usize = 256;
 
 /// What is asked of the module that remembers streams.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,7 +163,7 @@ pub(crate) fn write_remembered(values: &mut TagStructWriter<'_>, remembered: &Re
     let _ = values.write_bool(*is_muted);
 }
 
-fn packet(command: CommandTag, tag: u32, version: u16, values: &Values<'_>) -> Vec<u8> {
+pub(super) fn packet(command: CommandTag, tag: u32, version: u16, values: &Values<'_>) -> Vec<u8> {
     let mut bytes = vec![0; DESCRIPTOR_SIZE];
     let mut writer = TagStructWriter::new(&mut bytes, version);
     let _ = writer.write_u32(command as u32);
@@ -184,15 +184,15 @@ fn device(rest: &mut &[u8], version: u16) -> Option<(bool, u32)> {
     Some((is_sink, word(rest, version)?))
 }
 
-fn word(rest: &mut &[u8], version: u16) -> Option<u32> {
+pub(super) fn word(rest: &mut &[u8], version: u16) -> Option<u32> {
     TagStructReader::new(rest, version).read_u32().ok()
 }
 
-fn flag(rest: &mut &[u8], version: u16) -> Option<bool> {
+pub(super) fn flag(rest: &mut &[u8], version: u16) -> Option<bool> {
     TagStructReader::new(rest, version).read_bool().ok()
 }
 
-fn string(rest: &mut &[u8], version: u16) -> Option<Option<CString>> {
+pub(super) fn string(rest: &mut &[u8], version: u16) -> Option<Option<CString>> {
     TagStructReader::new(rest, version).read_string().ok()
 }
 

@@ -20,6 +20,7 @@ pub(in crate::front_end) enum Kind {
     SuspendOnIdle,
     StreamRestore,
     DeviceRestore,
+    DeviceManager,
     RoleCork,
     RoleDucking,
     TunnelSink,
@@ -42,7 +43,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 27] = [
+const ALL: [Facts; 28] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -233,6 +234,12 @@ const ALL: [Facts; 27] = [
         keys: &["restore_port", "restore_volume", "restore_muted", "restore_formats"],
     },
     Facts {
+        kind: Kind::DeviceManager,
+        name: c"module-device-manager",
+        description: "Devices have names that users give them, and an order for each role",
+        keys: &["do_routing", "on_hotplug", "on_rescue"],
+    },
+    Facts {
         kind: Kind::RoleCork,
         name: c"module-role-cork",
         description: "Streams of some roles hold others while they are heard",
@@ -414,6 +421,7 @@ impl Kind {
                 | Self::SuspendOnIdle
                 | Self::StreamRestore
                 | Self::DeviceRestore
+                | Self::DeviceManager
                 | Self::ZeroconfPublish
                 | Self::ZeroconfDiscover
         )

@@ -80,6 +80,8 @@ impl<D: Devices> FrontEnd<D> {
             // It is how streams behave here, or what `Modules::new_roles` makes of it.
             Kind::RescueStreams | Kind::RoleCork | Kind::RoleDucking => Ok(Plan::BUILT_IN),
             Kind::SuspendOnIdle => suspend_on_idle(arguments),
+            // What `Manager::of` makes of it.
+            Kind::DeviceManager => Ok(Plan::BUILT_IN),
             Kind::StreamRestore | Kind::DeviceRestore => remembering(kind, arguments),
             Kind::TunnelSink => self.tunnel(tunnels::Direction::There, arguments),
             Kind::TunnelSource => self.tunnel(tunnels::Direction::Here, arguments),
@@ -308,7 +310,7 @@ impl<D: Devices> FrontEnd<D> {
         Some(Named {
             heard: Heard { device: sink.device.clone(), captures: false },
             name: sink.name.to_string_lossy().into_owned(),
-            description: self.sinks.description(index).to_string_lossy().into_owned(),
+            description: self.sink_description(index).to_string_lossy().into_owned(),
             rate_hz: sink.format.rate_hz,
             map: sink.map,
             later_us: sink.later_us(),

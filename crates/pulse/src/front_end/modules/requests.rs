@@ -9,6 +9,7 @@ use pulseaudio::protocol::{
 
 use super::arguments::Arguments;
 use super::kinds::Kind;
+use super::manager::Manager;
 use super::plans::{Plan, PlannedDevice};
 use super::{Asker, Module, OwnDevice, OwnLink, State};
 use crate::front_end::{Answer, Answered, Client, FrontEnd};
@@ -139,6 +140,7 @@ impl<D: Devices> FrontEnd<D> {
         self.refresh(now_ns);
         let Plan { device, link, listening } = self.plan(kind, &arguments)?;
         let roles = self.modules.new_roles(index, kind, &arguments)?;
+        let manager = Manager::of(kind, &arguments)?;
         if let Some(listening) = listening {
             self.listen_for_module(index, listening)?;
         }
@@ -166,8 +168,17 @@ impl<D: Devices> FrontEnd<D> {
         let own_link = link.clone().map(|new| OwnLink { new, is_down: false });
         let (argument, state) = (argument.map(Into::into), State::Begins);
         let streams = Vec::new();
-        let module =
-            Module { kind, argument, device, second, link: own_link, streams, roles, state };
+        let module = Module {
+            kind,
+            argument,
+            device,
+            second,
+            link: own_link,
+            streams,
+            roles,
+            manager,
+            state,
+        };
         self.modules.insert(index, module);
         self.refresh(now_ns);
         let is_there = |own: &OwnDevice| self.sinks.of_device(Some(&own.name)).is_some();
@@ -179,6 +190,7 @@ impl<D: Devices> FrontEnd<D> {
             let answer = self.module_is_there(index, asker);
             match kind {
                 Kind::AlwaysSink => self.keep_a_sink(now_ns),
+                Kind::DeviceManager => self.begin_to_manage(now_ns),
                 // As in PulseAudio, it goes at once: what it was for happens without it.
                 Kind::RescueStreams => self.forget_module(index),
                 _ => {}
@@ -272,6 +284,9 @@ impl<D: Devices> FrontEnd<D> {
         let Some(module) = self.modules.remove(index) else { return };
         self.desktop.is_stale = true;
         self.module_streams_end(&module.streams);
+        if module.manager.is_some() {
+            self.end_managing();
+        }
         if module.link.is_some() {
             self.devices.unlink(index);
         }

@@ -207,7 +207,7 @@ impl<D: Devices> FrontEnd<D> {
         let (program, latency_us) = self.passing_at(own, &stream.end)?;
         let other = match own.kind {
             Kind::Loopback => self.source_of(own)?,
-            _ => self.sinks.description(sink_index),
+            _ => self.sink_description(sink_index),
         };
         let props = own.stream_props(&stream.end, &other.to_string_lossy());
         Some(SinkInputInfo {
@@ -240,7 +240,7 @@ impl<D: Devices> FrontEnd<D> {
         let (program, _) = self.passing_at(own, &stream.end)?;
         let plays_on = own.streams.iter().find(|stream| stream.side() == Side::Input);
         let sink = plays_on.and_then(|stream| self.sinks.of_device(stream.end.device()));
-        let other = sink.map(|sink| self.sinks.description(sink));
+        let other = sink.map(|sink| self.sink_description(sink));
         let props = own.stream_props(&stream.end, &other.unwrap_or_default().to_string_lossy());
         Some(SourceOutputInfo {
             index,

@@ -10,20 +10,20 @@ use super::*;
 use crate::output::{HeardVolume, Refusal};
 
 const S: u64 = 1_000_000_000;
-const GRACE: u64 = 5 * S;
+pub(super) const GRACE: u64 = 5 * S;
 
 impl Scene {
-    fn server_goes(&mut self) {
+    pub(super) fn server_goes(&mut self) {
         self.front_end.devices_mut().is_away = true;
         self.front_end.server_gone(GRACE, self.now_ns);
     }
 
-    fn server_comes(&mut self) {
+    pub(super) fn server_comes(&mut self) {
         self.front_end.devices_mut().is_away = false;
         self.front_end.server_found(self.now_ns);
     }
 
-    fn wait(&mut self, ns: u64) {
+    pub(super) fn wait(&mut self, ns: u64) {
         self.now_ns += ns;
         self.front_end.update(self.now_ns);
     }

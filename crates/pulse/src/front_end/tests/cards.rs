@@ -22,7 +22,7 @@ impl Scene {
     }
 
     /// Adds a card as a further device, which plays and captures this many channels.
-    fn plug_in(&mut self, name: &str, channels: u32, captured: u32) {
+    pub(super) fn plug_in(&mut self, name: &str, channels: u32, captured: u32) {
         let new = NewNullDevice { name: name.into(), channels, rate_hz: None };
         let devices = self.front_end.devices_mut();
         crate::output::Devices::add(devices, new).expect("added");

@@ -16,7 +16,7 @@ use crate::output::{Devices, NewNullDevice};
 
 impl Scene {
     /// As if the front end had ended and begun again with what it has remembered.
-    fn again(mut self, rules: &str) -> Self {
+    pub(super) fn again(mut self, rules: &str) -> Self {
         assert!(self.front_end.take_memory_has_changed());
         let memory = self.front_end.memory().to_text();
         let devices = std::mem::replace(self.front_end.devices_mut(), Silence::stereo());
@@ -104,7 +104,7 @@ impl Scene {
     }
 
     /// Sends a request to an extension; returns the values of the answer, or the refusal.
-    fn extension(
+    pub(super) fn extension(
         &mut self,
         client: u32,
         module: &str,

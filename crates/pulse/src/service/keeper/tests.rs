@@ -75,7 +75,7 @@ fn a_damaged_file_is_set_aside_and_another_one_written() {
 fn a_file_of_a_later_version_is_left_alone() {
     let home = Home::new();
     std::fs::create_dir(home.path("state")).expect("made");
-    let later = "{\"consort_desktop\": 2, \"moods\": []}";
+    let later = "{\"consort_desktop\": 3, \"moods\": []}";
     std::fs::write(home.path("state/desktop.json"), later).expect("written");
     let mut keeper = home.keeper();
     assert_eq!(keeper.load(), Memory::default());

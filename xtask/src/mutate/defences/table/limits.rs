@@ -390,7 +390,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "remember.without_limit",
-        Replace("self.entries.len() >= Self::MAX_ENTRIES", "false"),
+        Replace("self.entries.len() >= MOST", "false"),
         POLICY,
         "table::tests::the_oldest_entry_makes_room",
     ),

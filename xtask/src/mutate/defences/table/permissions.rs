@@ -120,6 +120,13 @@ pub(super) const PERMISSIONS: &[Defence] = &[
          remembered",
     ),
     unit(
+        "device_manager.by_anyone",
+        Replace("known.rights.control || !asked.changes()", "true"),
+        "consort-pulse",
+        "front_end::tests::device_manager::a_confined_program_reads_what_is_known_of_devices_and_\
+         changes_nothing",
+    ),
+    unit(
         "kill_module_stream.by_anyone",
         Replace("!self.rights_of(client).load", "false"),
         "consort-pulse",
