@@ -40,9 +40,14 @@ fn volume(channels: &[u32]) -> Vec<u8> {
     [&[b'v', count][..], &each.collect::<Vec<u8>>()].concat()
 }
 
-/// A device that is named by its index, or by its name.
-fn devices() -> [Vec<u8>; 2] {
-    [[&word(UNKNOWN)[..], b"N"].concat(), [word(NO_INDEX), text("none")].concat()]
+/// A device that is not there, by its index and by its name, and one that is named by both; each
+/// with the error that answers it.
+fn devices() -> [(Vec<u8>, u8); 3] {
+    [
+        ([&word(UNKNOWN)[..], b"N"].concat(), NO_ENTITY),
+        ([word(NO_INDEX), text("none")].concat(), NO_ENTITY),
+        ([word(0), text("consort")].concat(), INVALID),
+    ]
 }
 
 /// What a request says about a stream or a device of this index, behind it.
@@ -97,8 +102,8 @@ fn about_nothing() -> Vec<Refused> {
     add(&[("a recording's properties", 80), ("a stream's properties", 81)], &properties, NO_ENTITY);
     let keys = b"tmedia.name\0N";
     add(&[("a recording without keys", 83), ("a stream without keys", 84)], keys, NO_ENTITY);
-    for device in devices() {
-        add(&[("move a stream", 67), ("move a recording", 68)], &device, NO_ENTITY);
+    for (device, error) in devices() {
+        add(&[("move a stream", 67), ("move a recording", 68)], &device, error);
     }
     all
 }
@@ -106,13 +111,14 @@ fn about_nothing() -> Vec<Refused> {
 /// Requests about devices, cards, samples and names that are not there.
 fn about_no_device() -> Vec<Refused> {
     let mut all = Vec::new();
-    for device in devices() {
-        let mut add =
-            |commands: &[(&'static str, u32)], values: &[u8]| {
-                all.extend(commands.iter().map(|(what, command)| {
-                    (*what, *command, [&device, values].concat(), NO_ENTITY)
-                }));
-            };
+    for (device, error) in devices() {
+        let mut add = |commands: &[(&'static str, u32)], values: &[u8]| {
+            all.extend(
+                commands
+                    .iter()
+                    .map(|(what, command)| (*what, *command, [&device, values].concat(), error)),
+            );
+        };
         add(&[("a sink", 21), ("a source", 23), ("a card", 88)], b"");
         add(&[("a sink's volume", 36), ("a source's volume", 38)], &volume(&[0; 2]));
         let flagged = [("mute a sink", 39), ("mute a source", 40)];
@@ -153,6 +159,10 @@ fn with_nonsense() -> Vec<Refused> {
         ("a module without a name", 51, b"NN".to_vec(), PROTOCOL),
         ("an extension of no module", 87, [word(NO_INDEX), text("none")].concat(), NO_EXTENSION),
     ];
+    // What once there was to subscribe to, and what there never was.
+    all.extend(
+        [0x100, 0x400, u32::MAX].map(|kinds| ("no kind of event", 35, word(kinds), INVALID)),
+    );
     // What servers tell programs.
     all.push(("what servers ask for", 61, words([UNKNOWN; 2]), NOT_SUPPORTED));
     all.extend(
@@ -197,13 +207,14 @@ fn streams_of_nothing() -> Vec<Refused> {
     ] {
         all.extend(opened(what, (format, map), &default, error));
     }
-    for device in devices() {
-        all.extend(opened("an unknown device", (FORMAT, STEREO), &device, NO_ENTITY));
+    for (device, error) in devices() {
+        all.extend(opened("an unknown device", (FORMAT, STEREO), &device, error));
     }
     let upload = |format: &[u8], map: &[u8], bytes: u32| {
         [&text("sample")[..], b"a", format, b"m", map, &word(bytes), b"PN"].concat()
     };
     all.push(("upload nothing", 15, upload(FORMAT, STEREO, 0), INVALID));
+    all.push(("upload no whole frames", 15, upload(FORMAT, STEREO, 6), INVALID));
     all.push(("upload too much", 15, upload(FORMAT, STEREO, 0xffff_fffc), TOO_LARGE));
     all
 }

@@ -47,8 +47,11 @@ impl<D: Devices> FrontEnd<D> {
                     has_it(info).then_some(Answer::Done).ok_or(PulseError::NoEntity)
                 })
             }
-            // No card has ports.
-            Command::SetPortLatencyOffset(_) => Err(PulseError::NoEntity),
+            Command::SetPortLatencyOffset(asked) => {
+                let found = self.find_card(asked.index, asked.name.as_deref());
+                // No card has ports.
+                found.and(Err(PulseError::NoEntity))
+            }
             _ => return None,
         })
     }
@@ -60,7 +63,8 @@ impl<D: Devices> FrontEnd<D> {
         let named = |name: &CStr| all().find(|info| *info.name == *name);
         let numbered = |name: &CStr| self.card_info(name.to_str().ok()?.parse().ok()?);
         let found = match (index, name) {
-            (Some(index), _) => self.card_info(index),
+            (Some(_), Some(_)) => return Err(PulseError::Invalid),
+            (Some(index), None) => self.card_info(index),
             (None, Some(name)) => named(name).or_else(|| numbered(name)),
             (None, None) => None,
         };

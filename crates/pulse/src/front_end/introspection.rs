@@ -177,13 +177,17 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns the index of the sink that a program names, by index or name; without either it is
     /// the default.
+    ///
+    /// # Errors
+    /// There is none ([`PulseError::NoEntity`]); or it names one by both ([`PulseError::Invalid`]).
     pub(super) fn find_sink(
         &self,
         index: Option<u32>,
         name: Option<&CStr>,
     ) -> Result<u32, PulseError> {
         let found = match (index, name) {
-            (Some(index), _) => Some(index).filter(|index| self.sinks.is_sink(*index)),
+            (Some(_), Some(_)) => return Err(PulseError::Invalid),
+            (Some(index), None) => Some(index).filter(|index| self.sinks.is_sink(*index)),
             (None, None) => self.default_sink(),
             (None, Some(name)) if name == c"@DEFAULT_SINK@" => self.default_sink(),
             (None, Some(name)) => self.sinks.find(name),

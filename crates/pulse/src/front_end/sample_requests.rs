@@ -83,7 +83,7 @@ impl<D: Devices> FrontEnd<D> {
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let owner = (!known.rights.patch).then_some(known.origin.account);
         let sample = new_sample(asked, &known.props, owner)?;
-        let length = whole_frames(asked.length, &sample.program);
+        let length = asked.length;
         let (version, account) = (known.version(), known.origin.account);
         let own = || self.uploads.iter().filter(|upload| upload.account == account);
         // MUTATION: create_upload.without_limit
@@ -253,7 +253,7 @@ fn new_sample(
     if asked.length > MAX_SAMPLE_BYTES {
         return Err(PulseError::TooLarge);
     }
-    if whole_frames(asked.length, &program) == 0 {
+    if asked.length == 0 || whole_frames(asked.length, &program) != asked.length {
         return Err(PulseError::Invalid);
     }
     let stated = [Prop::EventId, Prop::MediaName].map(|prop| properties::text(&asked.props, prop));

@@ -292,13 +292,17 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns the source that a program names, by index or name; without either it is the default.
+    ///
+    /// # Errors
+    /// There is none ([`PulseError::NoEntity`]); or it names one by both ([`PulseError::Invalid`]).
     pub(super) fn find_source(
         &self,
         index: Option<u32>,
         name: Option<&CStr>,
     ) -> Result<Source, PulseError> {
         let found = match (index, name) {
-            (Some(index), _) => self.source_of_index(index),
+            (Some(_), Some(_)) => return Err(PulseError::Invalid),
+            (Some(index), None) => self.source_of_index(index),
             (None, None) => self.default_source(),
             (None, Some(name)) if name == c"@DEFAULT_SOURCE@" => self.default_source(),
             (None, Some(name)) if name == c"@DEFAULT_MONITOR@" => {

@@ -3,8 +3,8 @@
 use std::ffi::CString;
 
 use pulseaudio::protocol::{
-    Command, CommandReply, ProtocolError, PulseError, TagStructReader, encode_ack_message,
-    encode_command_message, encode_reply_message, write_error,
+    Command, CommandReply, ProtocolError, PulseError, SubscriptionMask, TagStructReader,
+    encode_ack_message, encode_command_message, encode_reply_message, write_error,
 };
 
 use super::object_message::{self, ObjectMessage};
@@ -15,6 +15,9 @@ pub(super) const NO_ANSWER: u32 = u32::MAX;
 /// The newest command of the protocol, and those that it once had.
 const LAST_COMMAND: u32 = 104;
 const FORMER_COMMANDS: std::ops::RangeInclusive<u32> = 53..=56;
+
+/// The command that subscribes to events.
+const SUBSCRIBE: u32 = 35;
 
 /// A packet from a program.
 #[derive(Debug)]
@@ -60,7 +63,11 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if number > LAST_COMMAND || FORMER_COMMANDS.contains(&number) {
         return Err(refuse(PulseError::NotSupported));
     }
-    if tagstruct::has_wrong_volume(packet) {
+    // The codec takes what it does not know for nothing.
+    let is_kind = |mask: u32| mask & !SubscriptionMask::ALL.bits() == 0;
+    let has_wrong_kind =
+        number == SUBSCRIBE && tagstruct::only_u32(packet).is_some_and(|mask| !is_kind(mask));
+    if has_wrong_kind || tagstruct::has_wrong_volume(packet) {
         return Err(refuse(PulseError::Invalid));
     }
     if number == object_message::COMMAND {
