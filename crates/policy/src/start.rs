@@ -56,7 +56,7 @@ pub enum DeviceReason {
         /// For this role.
         role: Role,
     },
-    /// It came first, as long as that was followed.
+    /// It came first when the stream was routed, which it is not any more, or cannot be.
     WasRouted,
     /// Nobody has chosen another.
     Default,
@@ -215,9 +215,7 @@ impl fmt::Display for DeviceReason {
             Self::Routed { role } => {
                 write!(to, "of the devices that are there, it comes first for {role}")
             }
-            Self::WasRouted => {
-                to.write_str("it came first for the role of the stream, when streams were routed")
-            }
+            Self::WasRouted => to.write_str("it came first for its role when it was routed"),
             Self::Default => to.write_str("the default"),
             Self::Moved => to.write_str("it was moved there"),
             Self::DeviceGone { device } => write!(to, "the default: '{device}' has gone"),

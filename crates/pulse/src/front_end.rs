@@ -232,7 +232,8 @@ impl<D: Devices> FrontEnd<D> {
         let inputs = self.inputs.due_ns(now_ns);
         let outputs = self.outputs.values_mut().filter(|output| output.adrift.is_none());
         let outputs = outputs.filter_map(|output| output.recording.deadline(now_ns)).min();
-        let others = [self.absence.due_ns(), self.next_sleep_ns(), self.modules.due_ns()];
+        let states = self.states.is_stale.then_some(now_ns);
+        let others = [self.absence.due_ns(), self.next_sleep_ns(), self.modules.due_ns(), states];
         [inputs, outputs].into_iter().chain(others).flatten().min()
     }
 
@@ -258,12 +259,13 @@ impl<D: Devices> FrontEnd<D> {
                 let Some(input) = self.inputs.get_mut(index) else { return };
                 let ran = input.playback.runs();
                 input.playback.look(now_ns);
-                self.states.is_stale |= input.playback.runs() != ran;
                 if input.feed.is_some() {
                     self.feed(index, now_ns);
                 } else if self.send_notices(index) {
                     self.gather(index, now_ns);
                 }
+                let runs = self.inputs.get(index).is_some_and(|input| input.playback.runs());
+                self.states.is_stale |= runs != ran;
             }
             Stream::Records(index) => self.update_output(index, now_ns),
         }

@@ -54,7 +54,7 @@ impl<D: Devices> FrontEnd<D> {
                 other => there.push(other),
             }
         }
-        let mut new = Vec::new();
+        let (mut new, mut has_returned) = (Vec::new(), false);
         for change in there {
             self.notify_sink(change);
             match change {
@@ -62,7 +62,10 @@ impl<D: Devices> FrontEnd<D> {
                     self.sink_came(index, now_ns);
                     new.push(index);
                 }
-                Change::Changed(index) if away.contains(&index) => self.sink_returned(index),
+                Change::Changed(index) if away.contains(&index) => {
+                    self.sink_returned(index);
+                    has_returned = true;
+                }
                 Change::Changed(index) => self.sink_volume_changed(index),
                 Change::Gone(_) => {}
             }
@@ -75,7 +78,7 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.obey_policies(&new, now_ns);
-        self.manage_devices(!new.is_empty(), now_ns);
+        self.manage_devices(has_returned || !new.is_empty(), now_ns);
         self.note_devices_since(&there_before, now_ns);
     }
 

@@ -34,7 +34,12 @@ impl<D: Devices> FrontEnd<D> {
     /// Devices have changed, and some may have come.
     pub(super) fn manage_devices(&mut self, has_new: bool, now_ns: u64) {
         let Some((_, manager)) = self.modules.manager() else { return };
-        if !self.see_devices() && has_new {
+        let known = |front_end: &Self| front_end.desktop.memory.known_devices().iter().count();
+        let before = known(self);
+        let has_changed = self.see_devices();
+        // One that was deleted is known again.
+        let has_new = has_new || known(self) > before;
+        if !has_changed && has_new {
             self.notify_of_known_devices();
         }
         if has_new && manager.on_hotplug {

@@ -223,8 +223,10 @@ impl<D: Devices> FrontEnd<D> {
             input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
             self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Changed, index);
-            // It may have another role.
-            self.route_input(index, now_ns);
+            // It may have another role. One that looks for a place is routed when it has one.
+            if self.inputs.get(index).is_some_and(|input| input.adrift.is_none()) {
+                self.route_input(index, now_ns);
+            }
         }
         Ok(Answer::Done)
     }

@@ -165,8 +165,9 @@ impl<D: Devices> FrontEnd<D> {
         wanted.names_device |= monitors.is_some();
         let (mut treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
         let mut chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
-        let is_routed = matches!(treatment.device, DeviceReason::Routed { .. });
-        if is_routed && chosen.is_some_and(|source| self.check_hears(client, source).is_err()) {
+        if treatment.is_routed()
+            && chosen.is_some_and(|source| self.check_hears(client, source).is_err())
+        {
             // Nobody has chosen that one: it refuses no program the default.
             (chosen, treatment.device) = (None, DeviceReason::Default);
         }

@@ -9,10 +9,6 @@ use super::FrontEnd;
 use super::sources::Source;
 use crate::output::Devices;
 
-fn is_routed(reason: &DeviceReason) -> bool {
-    matches!(reason, DeviceReason::Routed { .. })
-}
-
 impl<D: Devices> FrontEnd<D> {
     /// All streams for which nobody has chosen a device go to the one of their role. Those that
     /// look for a place are routed when they have one.
@@ -48,7 +44,12 @@ impl<D: Devices> FrontEnd<D> {
         let route = route.and_then(|(name, role)| Some((self.sink_called(name)?, role)));
         match route {
             Some((sink, role)) => {
-                self.bring_input(index, sink, &DeviceReason::Routed { role }, now_ns)
+                let is_there =
+                    self.bring_input(index, sink, &DeviceReason::Routed { role }, now_ns);
+                if let Some(input) = self.inputs.get_mut(index).filter(|_| !is_there) {
+                    input.treatment.stays_where_it_was_routed();
+                }
+                is_there
             }
             None => {
                 self.leave_route_of_input(index, now_ns);
@@ -64,7 +65,12 @@ impl<D: Devices> FrontEnd<D> {
         let route = route.and_then(|(name, role)| Some((self.source_called(name)?, role)));
         match route {
             Some((source, role)) => {
-                self.bring_output(index, source, &DeviceReason::Routed { role }, now_ns)
+                let is_there =
+                    self.bring_output(index, source, &DeviceReason::Routed { role }, now_ns);
+                if let Some(output) = self.outputs.get_mut(&index).filter(|_| !is_there) {
+                    output.treatment.stays_where_it_was_routed();
+                }
+                is_there
             }
             None => {
                 self.leave_route_of_output(index, now_ns);
@@ -75,23 +81,25 @@ impl<D: Devices> FrontEnd<D> {
 
     /// No device comes first any more for a stream: it has the default one.
     fn leave_route_of_input(&mut self, index: u32, now_ns: u64) {
-        let input = self.inputs.get(index).filter(|input| is_routed(&input.treatment.device));
+        let input = self.inputs.get(index).filter(|input| input.treatment.is_routed());
         let Some(sink) = input.and_then(|_| self.default_sink()) else { return };
-        if self.bring_input(index, sink, &DeviceReason::Default, now_ns)
-            && let Some(input) = self.inputs.get_mut(index)
-        {
-            input.is_pinned = false;
+        let is_there = self.bring_input(index, sink, &DeviceReason::Default, now_ns);
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        input.is_pinned = false;
+        if !is_there {
+            input.treatment.stays_where_it_was_routed();
         }
     }
 
     fn leave_route_of_output(&mut self, index: u32, now_ns: u64) {
         let output = self.outputs.get(&index);
-        let output = output.filter(|output| is_routed(&output.treatment.device));
+        let output = output.filter(|output| output.treatment.is_routed());
         let Some(source) = output.and_then(|_| self.default_source()) else { return };
-        if self.bring_output(index, source, &DeviceReason::Default, now_ns)
-            && let Some(output) = self.outputs.get_mut(&index)
-        {
-            output.is_pinned = false;
+        let is_there = self.bring_output(index, source, &DeviceReason::Default, now_ns);
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        output.is_pinned = false;
+        if !is_there {
+            output.treatment.stays_where_it_was_routed();
         }
     }
 
@@ -126,12 +134,12 @@ impl<D: Devices> FrontEnd<D> {
             false => DeviceReason::WasRouted,
         };
         let inputs = self.inputs.values_mut();
-        for input in inputs.filter(|input| is_routed(&input.treatment.device)) {
+        for input in inputs.filter(|input| input.treatment.is_routed()) {
             input.is_pinned = false;
             input.treatment.device = reason(Some(input.sink) == sink);
         }
         let outputs = self.outputs.values_mut();
-        for output in outputs.filter(|output| is_routed(&output.treatment.device)) {
+        for output in outputs.filter(|output| output.treatment.is_routed()) {
             output.is_pinned = false;
             output.treatment.device = reason(Some(output.source) == source);
         }

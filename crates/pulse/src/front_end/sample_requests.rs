@@ -250,11 +250,11 @@ fn new_sample(
 ) -> Result<Sample, PulseError> {
     let program = format::program(&asked.sample_spec, &asked.channel_map);
     let program = program.ok_or(PulseError::Invalid)?;
-    if asked.length > MAX_SAMPLE_BYTES {
-        return Err(PulseError::TooLarge);
-    }
     if asked.length == 0 || whole_frames(asked.length, &program) != asked.length {
         return Err(PulseError::Invalid);
+    }
+    if asked.length > MAX_SAMPLE_BYTES {
+        return Err(PulseError::TooLarge);
     }
     let stated = [Prop::EventId, Prop::MediaName].map(|prop| properties::text(&asked.props, prop));
     let name = asked.media_name.as_deref().or(stated[0]).or(stated[1]);

@@ -70,6 +70,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Notifies programs of the states that have changed.
     pub(super) fn announce_states(&mut self, now_ns: u64) {
         self.states.is_stale = false;
+        self.hold_streams(now_ns);
         self.end_idle_times(now_ns);
         for index in self.sinks.devices() {
             let is_used = self.is_played_on(index) || self.is_recorded(index);
@@ -97,29 +98,20 @@ impl<D: Devices> FrontEnd<D> {
         self.states.used.retain(|index| self.sinks.get(*index).is_some());
         let sources = self.sources();
         self.states.sources.retain(|source, _| sources.contains(source));
-        self.notify_streams(now_ns);
+        self.notify_streams();
     }
 
-    /// Notifies programs with streams of whether their device sleeps.
-    fn notify_streams(&mut self, now_ns: u64) {
-        let mut events = Vec::new();
+    /// Holds the streams of what a user has suspended, and lets the others go on.
+    fn hold_streams(&mut self, now_ns: u64) {
         let by_user = |sink: u32| self.sinks.get(sink).is_some_and(|sink| sink.is_suspended);
-        let sleeps = |sink: u32| self.states.sinks.get(&sink) == Some(&SinkState::Suspended);
-        let changed = self.inputs.iter().filter(|(_, input)| {
-            input.playback.is_suspended() != by_user(input.sink)
-                || input.is_suspended != sleeps(input.sink)
+        let changed = self.inputs.iter().filter_map(|(index, input)| {
+            let is_held = by_user(input.sink);
+            (input.playback.is_suspended() != is_held).then_some((index, is_held))
         });
-        let changed: Vec<(u32, bool, bool)> = changed
-            .map(|(index, input)| (index, by_user(input.sink), sleeps(input.sink)))
-            .collect();
-        for (index, is_held, suspended) in changed {
-            let Some(input) = self.inputs.get_mut(index) else { continue };
-            input.playback.suspend(is_held, now_ns);
-            if std::mem::replace(&mut input.is_suspended, suspended) != suspended
-                && let Some(Owner { client, channel }) = input.owner
-            {
-                let of = StreamSuspendedParams { stream_index: channel, suspended };
-                events.push((client, Command::PlaybackStreamSuspended(of)));
+        let changed: Vec<(u32, bool)> = changed.collect();
+        for (index, is_held) in changed {
+            if let Some(input) = self.inputs.get_mut(index) {
+                input.playback.suspend(is_held, now_ns);
             }
         }
         for output in self.outputs.values_mut() {
@@ -127,6 +119,27 @@ impl<D: Devices> FrontEnd<D> {
             let is_held = |sink: &Sink| sink.is_suspended || captures && sink.is_capture_suspended;
             let by_user = self.sinks.get(output.source.sink()).is_some_and(is_held);
             output.recording.suspend(by_user, now_ns);
+        }
+    }
+
+    /// Notifies programs with streams of whether their device sleeps.
+    fn notify_streams(&mut self) {
+        let mut events = Vec::new();
+        let sleeps = |sink: u32| self.states.sinks.get(&sink) == Some(&SinkState::Suspended);
+        let changed = self.inputs.iter().filter_map(|(index, input)| {
+            let suspended = sleeps(input.sink);
+            (input.is_suspended != suspended).then_some((index, suspended))
+        });
+        let changed: Vec<(u32, bool)> = changed.collect();
+        for (index, suspended) in changed {
+            let Some(input) = self.inputs.get_mut(index) else { continue };
+            input.is_suspended = suspended;
+            if let Some(Owner { client, channel }) = input.owner {
+                let of = StreamSuspendedParams { stream_index: channel, suspended };
+                events.push((client, Command::PlaybackStreamSuspended(of)));
+            }
+        }
+        for output in self.outputs.values_mut() {
             let state = self.states.sources.get(&output.source);
             let suspended = state == Some(&SourceState::Suspended);
             if std::mem::replace(&mut output.is_suspended, suspended) != suspended {

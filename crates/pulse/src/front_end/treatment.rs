@@ -78,6 +78,18 @@ impl Treatment {
         shown
     }
 
+    /// Returns whether the stream is where it is because that comes first for its role.
+    pub fn is_routed(&self) -> bool {
+        matches!(self.device, DeviceReason::Routed { .. })
+    }
+
+    /// Another device comes first now, or none does, and the stream cannot go there.
+    pub fn stays_where_it_was_routed(&mut self) {
+        if self.is_routed() {
+            self.device = DeviceReason::WasRouted;
+        }
+    }
+
     /// Another device has become the default one, and the stream is there now.
     pub fn follows_default(&mut self) {
         if self.device == DeviceReason::WasRouted {

@@ -155,7 +155,8 @@ fn uploads_that_make_no_sense_or_are_too_many_are_refused() {
     let map = UploadStreamParams { channel_map: ChannelMap::mono(), ..upload(400) };
     assert_eq!(refused(&mut scene, map), PulseError::Invalid);
     assert_eq!(refused(&mut scene, upload(0)), PulseError::Invalid);
-    assert_eq!(refused(&mut scene, upload(u32::MAX)), PulseError::TooLarge);
+    assert_eq!(refused(&mut scene, upload(u32::MAX - 3)), PulseError::TooLarge);
+    assert_eq!(refused(&mut scene, upload(u32::MAX)), PulseError::Invalid, "no whole frames");
     created(&mut scene, client, 16 << 20).expect("an upload");
     assert_eq!(created(&mut scene, client, 4), Err(PulseError::TooLarge));
     // Other programs are not concerned, and what it had is free when it leaves.

@@ -166,6 +166,54 @@ fn a_user_suspends_a_sink_with_all_that_plays_and_records_there() {
 }
 
 #[test]
+fn what_a_user_has_suspended_for_long_is_announced_at_once_when_it_goes_on() {
+    let mut scene = Scene::new();
+    let [client, user, watcher] = [scene.admitted(), scene.admitted(), scene.admitted()];
+    let stream = scene.stream(client);
+    scene.fill(client, &stream);
+    scene.tell(watcher, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
+    for on in [true, false] {
+        scene.events(client);
+        scene.events(watcher);
+        assert_eq!(scene.tell(user, &Command::SuspendSink(suspend(None, on))), Ok(()));
+        let of = StreamSuspendedParams { stream_index: stream.channel, suspended: on };
+        assert_eq!(scene.events(client), [Command::PlaybackStreamSuspended(of)]);
+        assert_eq!(changes_of_sink(&scene.events(watcher)), 1);
+        assert_eq!(scene.state(client) == SinkState::Suspended, on);
+        scene.now_ns += 10 * S;
+    }
+}
+
+#[test]
+fn programs_are_notified_that_a_sink_is_idle_or_asleep_when_the_only_program_there_has_gone() {
+    let mut scene = Scene::new();
+    let watcher = scene.admitted();
+    scene.tell(watcher, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
+    let plays: fn(&mut Scene, u32) = |scene, client| {
+        let stream = scene.stream(client);
+        scene.fill(client, &stream);
+    };
+    let records: fn(&mut Scene, u32) = |scene, client| {
+        let asked = RecordStreamParams { source_index: Some(0), ..recording::asked() };
+        let asked = Command::CreateRecordStream(asked);
+        scene.ask::<CreateRecordStreamReply>(client, &asked).expect("a recording");
+    };
+    for (begin, changes) in [(plays, [1, 1]), (records, [0, 1])] {
+        let client = scene.admitted();
+        begin(&mut scene, client);
+        scene.events(watcher);
+        scene.front_end.disconnected(client, scene.now_ns);
+        for changes in changes {
+            let due_ns = scene.front_end.deadline(scene.now_ns).expect("something is due");
+            scene.now_ns = scene.now_ns.max(due_ns);
+            scene.front_end.update(scene.now_ns);
+            assert_eq!(changes_of_sink(&scene.events(watcher)), changes);
+        }
+        assert_eq!(scene.front_end.deadline(scene.now_ns), None, "nothing else is due");
+    }
+}
+
+#[test]
 fn a_monitor_is_suspended_with_its_sink_only_and_what_is_captured_alone() {
     let mut scene = Scene::new();
     let client = scene.admitted();

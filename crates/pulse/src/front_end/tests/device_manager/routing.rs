@@ -15,6 +15,7 @@ const OFF: &[u8] = b"L\0\0\0\x040";
 /// Why a stream without a role, and one of music, are where they were routed.
 const WHY_PLAIN: &str = "of the devices that are there, it comes first for streams without a role";
 const WHY_MUSIC: &str = "of the devices that are there, it comes first for the role 'music'";
+const WHY_BEFORE: &str = "it came first for its role when it was routed";
 
 /// A front end with the sinks 0, `consort`, 1, `usb`, and 2, `headset`, where `headset` comes first
 /// for music.
@@ -178,16 +179,37 @@ fn a_stream_that_the_server_has_ended_with_its_sink_goes_to_the_next_of_its_orde
 #[test]
 fn a_stream_whose_sink_is_not_on_the_next_server_goes_to_the_next_of_its_order() {
     let (mut scene, client) = routing("do_routing=1");
-    let [stays, goes] = [c"", c"music"].map(|role| scene.role(client, role).stream_index);
+    let stays = scene.stream(client).stream_index;
+    let playing = scene.role(client, c"music");
+    let goes = playing.stream_index;
     scene.server_goes();
     scene.front_end.devices_mut().remove("headset");
     scene.server_comes();
     let waiting = scene.role(client, c"music");
     assert_eq!(waiting.sink_index, 1, "its first sink is not there");
+    // Which must not be taken for a reason to leave it.
+    let mut props = Props::new();
+    props.set(Prop::MediaName, c"another song");
+    let (index, mode) = (playing.channel, PropsUpdateMode::Merge);
+    let update = UpdatePropsParams { index, mode, props };
+    scene.tell(client, &Command::UpdatePlaybackStreamProplist(update)).expect("updated");
+    assert_eq!(scene.shown(client, goes).sink_index, 2);
     scene.wait(GRACE);
     let at = [stays, goes].map(|index| scene.shown(client, index).sink_index);
     assert_eq!(at, [0, 1]);
     assert_eq!(scene.why(client, goes, "device"), WHY_MUSIC);
+}
+
+#[test]
+fn a_stream_goes_to_a_sink_that_is_on_the_next_server_later_than_others() {
+    let (mut scene, client) = routing("do_routing=1");
+    scene.server_goes();
+    scene.front_end.devices_mut().remove("headset");
+    scene.server_comes();
+    let index = scene.role(client, c"music").stream_index;
+    assert_eq!(scene.shown(client, index).sink_index, 1);
+    scene.plug("headset");
+    assert_eq!(scene.shown(client, index).sink_index, 2);
 }
 
 #[test]
@@ -228,6 +250,9 @@ fn a_stream_for_which_no_device_comes_first_any_more_has_the_default_one() {
     let all = b"L\0\0\0\x03tsink:consort\0tsink:usb\0tsink:headset\0";
     scene.manage(client, all).expect("deleted");
     assert_eq!(at(&mut scene, plain), (1, default), "no device is known");
+    scene.front_end.devices_mut().devices[1].volume.muted = true;
+    scene.front_end.devices_changed(scene.now_ns);
+    assert_eq!(at(&mut scene, plain), (0, WHY_PLAIN.to_owned()), "they are known again");
 }
 
 #[test]
@@ -235,9 +260,8 @@ fn why_a_stream_is_where_it_was_routed_stays_true_when_routing_ends() {
     let (mut scene, client) = routing("do_routing=1");
     let index = scene.role(client, c"music").stream_index;
     scene.manage(client, OFF).expect("off");
-    let why = "it came first for the role of the stream, when streams were routed";
-    assert_eq!(scene.why(client, index, "device"), why);
-    for (default, why) in [("headset", why), ("usb", "the default")] {
+    assert_eq!(scene.why(client, index, "device"), WHY_BEFORE);
+    for (default, why) in [("headset", WHY_BEFORE), ("usb", "the default")] {
         scene.tell(client, &Command::SetDefaultSink(text(default))).expect("set");
         assert_eq!(scene.why(client, index, "device"), why, "{default}");
     }
@@ -253,7 +277,7 @@ fn a_stream_that_must_not_be_moved_stays_and_ends_with_its_sink() {
         scene.ask(client, &Command::CreatePlaybackStream(stays)).expect("a stream");
     scene.reorder(client, "none", &["sink:usb"]).expect("reordered");
     assert_eq!(scene.shown(client, stays.stream_index).sink_index, 0);
-    assert_eq!(scene.why(client, stays.stream_index, "device"), WHY_PLAIN);
+    assert_eq!(scene.why(client, stays.stream_index, "device"), WHY_BEFORE);
     scene.plug("last");
     scene.events(client);
     scene.front_end.devices_mut().devices.remove(0);
