@@ -37,25 +37,22 @@ impl<D: Devices> FrontEnd<D> {
         self.route_output_by(&self.routes(Direction::Recording), index, now_ns)
     }
 
+    /// One for which no device comes first any more has the default one.
     fn route_input_by(&mut self, routes: &Routes, index: u32, now_ns: u64) -> bool {
         let Some(input) = self.inputs.get(index) else { return false };
         let treatment = &input.treatment;
         let route = routes.of(&treatment.identity).filter(|_| treatment.device.lets_route());
         let route = route.and_then(|(name, role)| Some((self.sink_called(name)?, role)));
-        match route {
-            Some((sink, role)) => {
-                let is_there =
-                    self.bring_input(index, sink, &DeviceReason::Routed { role }, now_ns);
-                if let Some(input) = self.inputs.get_mut(index).filter(|_| !is_there) {
-                    input.treatment.stays_where_it_was_routed();
-                }
-                is_there
-            }
-            None => {
-                self.leave_route_of_input(index, now_ns);
-                false
-            }
+        let routed = route.map(|(sink, role)| (sink, DeviceReason::Routed { role }));
+        let default = || self.default_sink().map(|sink| (sink, DeviceReason::Default));
+        let to = routed.or_else(|| treatment.is_routed().then(default)?);
+        let Some((sink, reason)) = to else { return false };
+        let is_there = self.bring_input(index, sink, &reason, now_ns);
+        if let Some(input) = self.inputs.get_mut(index) {
+            input.is_pinned &= reason != DeviceReason::Default;
+            input.treatment.stays_where_it_was_routed_unless(is_there);
         }
+        is_there
     }
 
     fn route_output_by(&mut self, routes: &Routes, index: u32, now_ns: u64) -> bool {
@@ -63,44 +60,16 @@ impl<D: Devices> FrontEnd<D> {
         let treatment = &output.treatment;
         let route = routes.of(&treatment.identity).filter(|_| treatment.device.lets_route());
         let route = route.and_then(|(name, role)| Some((self.source_called(name)?, role)));
-        match route {
-            Some((source, role)) => {
-                let is_there =
-                    self.bring_output(index, source, &DeviceReason::Routed { role }, now_ns);
-                if let Some(output) = self.outputs.get_mut(&index).filter(|_| !is_there) {
-                    output.treatment.stays_where_it_was_routed();
-                }
-                is_there
-            }
-            None => {
-                self.leave_route_of_output(index, now_ns);
-                false
-            }
+        let routed = route.map(|(source, role)| (source, DeviceReason::Routed { role }));
+        let default = || self.default_source().map(|source| (source, DeviceReason::Default));
+        let to = routed.or_else(|| treatment.is_routed().then(default)?);
+        let Some((source, reason)) = to else { return false };
+        let is_there = self.bring_output(index, source, &reason, now_ns);
+        if let Some(output) = self.outputs.get_mut(&index) {
+            output.is_pinned &= reason != DeviceReason::Default;
+            output.treatment.stays_where_it_was_routed_unless(is_there);
         }
-    }
-
-    /// No device comes first any more for a stream: it has the default one.
-    fn leave_route_of_input(&mut self, index: u32, now_ns: u64) {
-        let input = self.inputs.get(index).filter(|input| input.treatment.is_routed());
-        let Some(sink) = input.and_then(|_| self.default_sink()) else { return };
-        let is_there = self.bring_input(index, sink, &DeviceReason::Default, now_ns);
-        let Some(input) = self.inputs.get_mut(index) else { return };
-        input.is_pinned = false;
-        if !is_there {
-            input.treatment.stays_where_it_was_routed();
-        }
-    }
-
-    fn leave_route_of_output(&mut self, index: u32, now_ns: u64) {
-        let output = self.outputs.get(&index);
-        let output = output.filter(|output| output.treatment.is_routed());
-        let Some(source) = output.and_then(|_| self.default_source()) else { return };
-        let is_there = self.bring_output(index, source, &DeviceReason::Default, now_ns);
-        let Some(output) = self.outputs.get_mut(&index) else { return };
-        output.is_pinned = false;
-        if !is_there {
-            output.treatment.stays_where_it_was_routed();
-        }
+        is_there
     }
 
     /// Returns where new streams, and those for which nobody has chosen a device, go; nowhere if

@@ -83,9 +83,9 @@ impl Treatment {
         matches!(self.device, DeviceReason::Routed { .. })
     }
 
-    /// Another device comes first now, or none does, and the stream cannot go there.
-    pub fn stays_where_it_was_routed(&mut self) {
-        if self.is_routed() {
+    /// Another device comes first now, or none does: the stream went there, or cannot.
+    pub fn stays_where_it_was_routed_unless(&mut self, is_there: bool) {
+        if !is_there && self.is_routed() {
             self.device = DeviceReason::WasRouted;
         }
     }
