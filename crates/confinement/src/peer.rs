@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use sys::socket::{process_of, security_label_of};
 
@@ -22,7 +23,7 @@ pub fn confinement_of(socket: impl AsFd) -> Option<Confinement> {
     let (Some(program), Some(server)) = (seen, own_surroundings()) else {
         return Some(Confinement::Unknown);
     };
-    program.confinement(&server)
+    program.confinement(server)
 }
 
 /// Reads the directory of the connecting process in /proc. The process is held meanwhile: another
@@ -47,11 +48,17 @@ pub fn surroundings_of(socket: impl AsFd, process: &str) -> Option<Surroundings>
     surroundings_in(process, security_label_of(socket).ok()?.as_deref())
 }
 
-/// Returns where this process runs; `None`: unknown.
+/// Returns where this process runs; `None`: unknown. What does not change is read once: neither
+/// this server nor its front end leaves its namespaces, or takes another profile.
 #[must_use]
-pub fn own_surroundings() -> Option<Surroundings> {
+pub fn own_surroundings() -> Option<&'static Surroundings> {
+    static OWN: OnceLock<Surroundings> = OnceLock::new();
+    if let Some(known) = OWN.get() {
+        return Some(known);
+    }
     let label = std::fs::read("/proc/self/attr/current").ok();
-    surroundings_in("/proc/self", label.as_deref())
+    let own = surroundings_in("/proc/self", label.as_deref())?;
+    Some(OWN.get_or_init(|| own))
 }
 
 fn surroundings_in(directory: &str, label: Option<&[u8]>) -> Option<Surroundings> {
