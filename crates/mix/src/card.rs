@@ -31,9 +31,16 @@ pub trait Card {
     /// Returns how many frames its buffer holds. It changes only while the card is not open.
     fn buffer_frames(&self) -> u32;
 
-    /// Returns how many frames after the hardware's position cannot be changed any more. It changes
-    /// only while the card is not open, and when the graph's cycles begin or end.
+    /// Returns how many frames before it is played a frame has to be written, so that one that
+    /// comes a little late is still in time. It changes only while the card is not open, and when
+    /// the graph's cycles begin or end.
     fn safety_frames(&self) -> u32;
+
+    /// Returns how many frames after its position the hardware may have read already, at most the
+    /// safety: these stay as they are when later ones are taken back.
+    fn fetched_frames(&self) -> u32 {
+        self.safety_frames()
+    }
 
     /// Returns whether the hardware is there. A card that has closed is stopped.
     fn is_open(&self) -> bool {

@@ -332,7 +332,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         if !self.is_started || position.played <= self.rendered || !self.plays() {
             return;
         }
-        let next = position.played + u64::from(card.safety_frames());
+        let next = position.played + u64::from(card.fetched_frames());
         let from = self.rendered;
         // The graph's own cycles and recorders lose theirs elsewhere.
         if self.streams().any(|stream| stream.plays_at(from)) {
@@ -353,7 +353,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     /// played as they are. If nothing was queued, rendering continues at the first frame that can
     /// still be changed.
     fn take_back(&mut self, position: CardPosition, card: &mut dyn Card) {
-        let earliest = position.played + u64::from(card.safety_frames());
+        let earliest = position.played + u64::from(card.fetched_frames());
         let earliest = earliest.max(self.came_at.unwrap_or(0));
         // Not from where rendering would go on: the card has nothing of a silence before a change.
         let written = card.written();

@@ -8,7 +8,7 @@ use super::tap::Tap;
 
 /// How much is rendered ahead, at most.
 const BUFFER_NS: u64 = 2_000_000_000;
-/// How long before a frame is played it is final.
+/// How long before a frame is played it is written, for a thread that is late.
 const SAFETY_NS: u64 = 1_000_000;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
@@ -58,6 +58,11 @@ impl Card for NullCard {
 
     fn safety_frames(&self) -> u32 {
         self.frames_in(SAFETY_NS)
+    }
+
+    fn fetched_frames(&self) -> u32 {
+        // It reads nothing, so each frame that is not played can be another one.
+        0
     }
 
     fn position(&mut self, now_ns: u64) -> CardPosition {

@@ -13,6 +13,8 @@ pub(super) struct Faults {
     pub(super) drift_ppm: i64,
     /// Nothing comes of what is written to it.
     pub(super) is_unheard: bool,
+    /// It reads nothing before it is played.
+    pub(super) fetches_nothing: bool,
 }
 
 /// A card that plays into memory.
@@ -113,6 +115,10 @@ impl Card for SimulatedCard {
             return 0;
         }
         u32::try_from(64 + self.faults.coarse_frames).unwrap()
+    }
+
+    fn fetched_frames(&self) -> u32 {
+        if self.faults.fetches_nothing { 0 } else { self.safety_frames() }
     }
 
     fn is_open(&self) -> bool {

@@ -149,6 +149,23 @@ fn a_wish_is_heard_within_the_cards_safety() {
 }
 
 #[test]
+fn a_card_that_fetches_nothing_plays_a_wish_at_once() {
+    let faults = Faults { fetches_nothing: true, ..Faults::default() };
+    let mut scenario = Scenario::new(1, FAR, faults);
+    scenario.wish(0, Wish::Run);
+    scenario.pass(5000 * MS);
+    for wish in [Wish::Hold, Wish::Run, Wish::Splice { position: 5_000_000 }] {
+        let played = scenario.card.played();
+        scenario.wish(0, wish);
+        let at = scenario.streams[0].borrow().acknowledged.last().unwrap().0;
+        assert_eq!(at, played, "{wish:?}");
+        scenario.pass(3000 * MS);
+    }
+    assert_eq!(scenario.card.underruns, 0);
+    scenario.check();
+}
+
+#[test]
 fn positions_are_published_as_they_are_heard_whatever_is_wished() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
     scenario.wish(0, Wish::Run);
