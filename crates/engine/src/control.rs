@@ -150,6 +150,7 @@ impl Control {
             if self.poll(events.is_empty()) {
                 self.settle();
             }
+            self.populate_rings();
             let deadline_ns = self.next_poll_ns();
             self.poller.wait(&mut events, deadline_ns)?;
             if !events.is_empty() {

@@ -4,6 +4,7 @@
 mod hostile_program;
 mod mapping;
 mod pin;
+mod population;
 mod program;
 mod record_stream;
 mod registry;
@@ -16,6 +17,7 @@ mod stream;
 mod unmapped;
 
 pub use mapping::{Access, Mapping, Prefault};
+pub use population::RingPopulation;
 pub use program::{populate_device_libraries, populate_program, release_spare_memory};
 pub use record_stream::RecordStream;
 pub use registry::SharedRegistry;

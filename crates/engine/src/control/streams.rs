@@ -14,6 +14,7 @@ mod devices;
 mod feeds;
 mod kept_volumes;
 mod moving;
+mod populating;
 mod ports;
 mod requests;
 mod roles;
@@ -40,6 +41,7 @@ use self::devices::{DRIVER, Devices};
 use self::feeds::Feed;
 pub(super) use self::kept_volumes::KeptVolumes;
 use self::moving::Arrival;
+use self::populating::Populating;
 use self::ports::StreamPorts;
 use self::waiting::WaitingStreams;
 use self::watches::Watches;
@@ -91,6 +93,7 @@ pub(super) struct Streams {
     unplugged: Vec<StreamPorts>,
     /// Streams that are back from one device, for another.
     arrivals: Vec<Arrival>,
+    populating: Populating,
     /// Requests for streams that wait for clients which return from another server.
     waiting: WaitingStreams,
     /// Programs that wait for a change of the devices, or of streams.
@@ -231,6 +234,7 @@ impl Streams {
             rerouted: BTreeSet::new(),
             unplugged: Vec::new(),
             arrivals: Vec::new(),
+            populating: Populating::default(),
             waiting: WaitingStreams::default(),
             watches: Watches::default(),
             kept_volumes: KeptVolumes::default(),
@@ -312,6 +316,7 @@ impl Streams {
         }
         self.unplugged.extend(stream.ports.take());
         self.rerouted.remove(&number);
+        self.populating.forget(number);
         if let Some(page) = stream.page() {
             page.note_ended();
             page.kick(&Futex);

@@ -3,13 +3,17 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use dsp::PeerSamples;
 use rt::shm::{Layout, RingHeader, RingShape};
 use rustix::mm::{Advice, MlockFlags, madvise, mlock_with, munlock};
 
+use super::population::PopulatedUntil;
 use super::shared::check_header;
-use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
+use super::{
+    Access, Mapping, Prefault, RingPopulation, Seals, Segment, SegmentError, SegmentRequirements,
+};
 
 /// A ring in the process that writes it: the only writable mapping that can exist of it.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ pub struct OwnRing {
 #[derive(Debug)]
 pub struct PeerRing {
     shape: RingShape,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
 }
 
 /// The kernel does not keep a whole ring in memory.
@@ -85,7 +89,9 @@ impl OwnRing {
     /// # Errors
     /// `EINVAL` before Linux 5.14; `ENOMEM`.
     pub fn populate(&self) -> io::Result<()> {
-        populate(&self.mapping, Advice::LinuxPopulateWrite)
+        let (base, bytes) = (self.mapping.base().as_ptr().cast(), self.mapping.len());
+        // SAFETY: the range is our own mapping, whose content the advice does not change.
+        Ok(unsafe { madvise(base, bytes, Advice::LinuxPopulateWrite) }?)
     }
 
     /// Keeps the kernel from merging the ring's pages, for all who have it mapped, so that no write
@@ -186,15 +192,7 @@ impl PeerRing {
         check_header::<RingHeader>(header(&mapping))?;
         // MUTATION: ring.pages_not_pinned
         mapping.pin();
-        Ok(Self { shape, mapping })
-    }
-
-    /// Populates all pages, so that no read faults while memory is not short.
-    ///
-    /// # Errors
-    /// `EINVAL` before Linux 5.14; `ENOMEM`.
-    pub fn populate(&self) -> io::Result<()> {
-        populate(&self.mapping, Advice::LinuxPopulateRead)
+        Ok(Self { shape, mapping: Arc::new(mapping) })
     }
 
     /// Has the kernel count the whole ring as locked, and keep each page in memory from its first
@@ -206,13 +204,10 @@ impl PeerRing {
         lock(&self.mapping, self.shape, MlockFlags::ONFAULT)
     }
 
-    /// Populates all pages and keeps them in memory, so that no read of a real-time thread ever
-    /// faults.
-    ///
-    /// # Errors
-    /// As of [`reserve`](Self::reserve); after that, only without memory.
-    pub fn lock(&self) -> Result<(), RingNotLocked> {
-        lock(&self.mapping, self.shape, MlockFlags::empty())
+    /// Returns what there is to be populated, so that no read of a real-time thread faults, of a
+    /// ring that is read from `position` on. `until` says how far that is.
+    pub(super) fn population(&self, position: u64, until: &PopulatedUntil) -> RingPopulation {
+        RingPopulation::new(&self.mapping, self.shape, position, until)
     }
 
     /// Returns its shape.
@@ -257,11 +252,6 @@ impl PeerRing {
         dsp::copy(first, begin);
         dsp::copy(second, end);
     }
-}
-
-fn populate(mapping: &Mapping, advice: Advice) -> io::Result<()> {
-    // SAFETY: the range is our own mapping, whose content the advice does not change.
-    Ok(unsafe { madvise(mapping.base().as_ptr().cast(), mapping.len(), advice) }?)
 }
 
 /// Locks a whole ring, or nothing.
@@ -394,25 +384,42 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_ring_has_its_pages_once_it_is_locked() {
-        let own = OwnRing::create(shape(2, 4096)).unwrap();
-        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
+    fn a_reserved_ring_has_the_pages_that_are_populated() {
+        let (own, position) = (OwnRing::create(shape(2, 65536)).unwrap(), 1000);
+        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks as usize * 512;
         let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
         peer.reserve().unwrap();
         assert_eq!(held(), 4096, "the header's page");
-        peer.lock().unwrap();
-        assert_eq!(held() as usize, own.shape().bytes());
+        let until = PopulatedUntil::whole();
+        assert_eq!(until.position(), u64::MAX);
+        let mut population = peer.population(position, &until);
+        assert_eq!((until.position(), held()), (position, 4096));
+        for piece in 1..=4 {
+            assert_eq!(population.step().unwrap(), piece == 4);
+            // The first page is the last one as well.
+            let pages = if piece == 4 { 2 * 64 } else { 2 * (16 * piece + 1) };
+            assert_eq!(held(), (1 + pages) * 4096, "piece {piece}");
+            let end = if piece == 4 { u64::MAX } else { position + 16384 * piece as u64 };
+            assert_eq!(until.position(), end, "piece {piece}");
+        }
     }
 
     #[test]
-    fn a_populated_ring_has_all_of_its_pages_from_either_side() {
-        for by_the_writer in [true, false] {
-            let own = OwnRing::create(shape(2, 4096)).unwrap();
-            let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
-            assert_eq!(held(), 4096, "the header's page");
-            let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
-            if by_the_writer { own.populate() } else { peer.populate() }.unwrap();
-            assert_eq!(held() as usize, own.shape().bytes());
-        }
+    fn a_ring_of_many_channels_is_populated_for_some_time_at_least() {
+        let own = OwnRing::create(shape(32, 8192)).unwrap();
+        let until = PopulatedUntil::whole();
+        let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
+        let mut population = peer.population(0, &until);
+        assert_eq!((population.step().unwrap(), until.position()), (false, 4096));
+        assert_eq!((population.step().unwrap(), until.position()), (true, u64::MAX));
+    }
+
+    #[test]
+    fn a_populated_ring_has_all_of_its_pages() {
+        let own = OwnRing::create(shape(2, 4096)).unwrap();
+        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
+        assert_eq!(held(), 4096, "the header's page");
+        own.populate().unwrap();
+        assert_eq!(held() as usize, own.shape().bytes());
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rt::shm::{Miss, RingShape, Schedule, StreamPage, Timing, WishPage, WishReader, WrittenFrames};
 use rt::stream::Wish;
 
-use super::{PeerRing, RingNotLocked, SegmentError, Shared};
+use super::population::PopulatedUntil;
+use super::{PeerRing, RingNotLocked, RingPopulation, SegmentError, Shared};
 
 /// The ring and the wishes of a program, and the server's page about them.
 ///
@@ -18,6 +19,7 @@ pub struct PeerStream {
     page: Arc<Shared<StreamPage>>,
     reader: WishReader,
     written: WrittenFrames,
+    populated: PopulatedUntil,
     lowest: u64,
     misses: u64,
 }
@@ -39,8 +41,8 @@ impl PeerStream {
         wishes.mapping().pin();
         let (page, memfd) = Shared::for_readers("consort-stream-page")?;
         let (reader, written) = (WishReader::default(), WrittenFrames::default());
-        let page = Arc::new(page);
-        Ok((Self { ring, wishes, page, reader, written, lowest: 0, misses: 0 }, memfd))
+        let (page, populated) = (Arc::new(page), PopulatedUntil::whole());
+        Ok((Self { ring, wishes, page, reader, written, populated, lowest: 0, misses: 0 }, memfd))
     }
 
     /// Returns it as the stream of a program that has played before: it begins at `position`, and
@@ -55,7 +57,7 @@ impl PeerStream {
     }
 
     /// Keeps all pages in memory, and has the kernel count the whole ring as locked, which is
-    /// [populated](Self::lock) later.
+    /// [populated](Self::population) later.
     ///
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
@@ -70,21 +72,11 @@ impl PeerStream {
         self.ring.reserve()
     }
 
-    /// Populates the ring that was [reserved](Self::reserve), so that no access of a real-time
-    /// thread ever faults. It takes the time of clearing these pages.
-    ///
-    /// # Errors
-    /// [`RingNotLocked`]: there is no memory.
-    pub fn lock(&self) -> Result<(), RingNotLocked> {
-        self.ring.lock()
-    }
-
-    /// Populates the ring, where nothing is to be locked. Both pages are populated already.
-    ///
-    /// # Errors
-    /// `EINVAL` before Linux 5.14; `ENOMEM`.
-    pub fn populate(&self) -> std::io::Result<()> {
-        self.ring.populate()
+    /// Returns what there is to be populated of the ring. The stream is played as far as that has
+    /// been done, so no access of a real-time thread faults. Both pages are populated already.
+    #[must_use]
+    pub fn population(&self) -> RingPopulation {
+        self.ring.population(self.lowest, &self.populated)
     }
 
     /// Returns the shape of the ring.
@@ -111,11 +103,14 @@ impl PeerStream {
         self.page.acknowledge(number, device_frame);
     }
 
-    /// Returns the position up to which the program has written: never less than before, and no
-    /// more than the ring holds. Thread: cycle.
+    /// Returns the position up to which the program has written what can be read: never less than
+    /// before, and no more than the ring holds. Thread: cycle.
     pub fn written(&mut self) -> u64 {
+        let (header, capacity) = (self.ring.header(), self.ring.shape().capacity_frames());
         // MUTATION: stream.any_position_written
-        self.written.read(self.ring.header(), self.lowest, self.ring.shape().capacity_frames())
+        let written = self.written.read(header, self.lowest, capacity);
+        // MUTATION: stream.played_before_it_is_populated
+        written.min(self.populated.position())
     }
 
     /// Copies samples of a channel, from `position` on, into private memory, at most the whole
@@ -151,5 +146,28 @@ impl PeerStream {
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.written.faults().saturating_add(self.reader.lost())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OwnRing;
+    use super::*;
+
+    #[test]
+    fn a_stream_is_played_as_far_as_its_ring_is_populated() {
+        let own = OwnRing::create(RingShape::new(2, 32768).unwrap()).unwrap();
+        let ring = own.segment().fd().try_clone_to_owned().unwrap();
+        let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
+        let (stream, _page) = PeerStream::receive(own.shape(), ring, wishes).unwrap();
+        let mut stream = stream.beginning_at(1000);
+        own.header().publish(31_000);
+        assert_eq!(stream.written(), 31_000);
+        let mut population = stream.population();
+        assert_eq!(stream.written(), 1000);
+        assert!(!population.step().unwrap());
+        assert_eq!(stream.written(), 1000 + 16384);
+        assert!(population.step().unwrap());
+        assert_eq!(stream.written(), 31_000);
     }
 }

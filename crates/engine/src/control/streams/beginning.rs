@@ -11,6 +11,7 @@ use proto::stream::{Direction, StreamReply};
 use rt::shm::{
     MAX_STREAM_CHANNELS, RingShape, STREAM_DEVICE_NAME_BYTES, StreamDeviceName, StreamState,
 };
+use sys::clock::now_ns;
 use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
 
 use super::device_end::DeviceFacts;
@@ -44,7 +45,8 @@ pub(in crate::control) enum Beginning {
 }
 
 impl Streams {
-    /// Maps the memory of a granted stream. What is to be locked of it is counted as that.
+    /// Maps the memory of a granted stream, and populates the beginning of its ring. What is to be
+    /// locked of that is counted as a whole.
     pub(super) fn begin(
         &mut self,
         peer: u64,
@@ -57,9 +59,12 @@ impl Streams {
         let facts = self.facts_of(number, driver)?;
         let (stream, page) = PeerStream::receive(shape, ring, wishes).map_err(unusable)?;
         let stream = stream.beginning_at(position);
-        if let Some(smaller) = kept_in_memory(locking, || stream.reserve(), || stream.populate())? {
+        if locking != Locking::Nothing
+            && let Some(smaller) = lockable_instead(stream.reserve())?
+        {
             return Ok(self.shrink(number, smaller));
         }
+        self.populating.begin(number, stream.population(), now_ns()).map_err(unusable)?;
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         open.state = State::Begun(Arc::clone(stream.page()));
         open.ordered = open.routes;
@@ -76,21 +81,10 @@ impl Streams {
         Ok(Beginning::Begun { memory: vec![page], stream: Arrival::Plays(Box::new(stream)) })
     }
 
-    /// Passes a stream that has begun to its device's thread, once its memory is populated: its
-    /// program prepares its samples meanwhile. Returns whether the driver thread has to take a plan
-    /// to learn of it.
-    pub(super) fn start(
-        &mut self,
-        stream: Arrival,
-        driver: &DriverFacts,
-        locking: Locking,
-    ) -> bool {
+    /// Passes a stream that has begun to its device's thread. Returns whether the driver thread has
+    /// to take a plan to learn of it.
+    pub(super) fn start(&mut self, stream: Arrival, driver: &DriverFacts) -> bool {
         let number = stream.number();
-        if let Err(error) = stream.lock(locking) {
-            sys::report!("consort: a stream that has just begun ends: {error}");
-            self.forget(number);
-            return false;
-        }
         let Some(open) = self.streams.get(&number) else { return false };
         let facts = self.devices.facts(open.device, driver);
         let Some(device) = self.devices.get_mut(open.device) else { return false };
@@ -112,7 +106,7 @@ impl Streams {
         let facts = self.facts_of(number, driver)?;
         let (stream, memory) = RecordStream::create(shape, wishes).map_err(unusable)?;
         let stream = stream.beginning_at(position);
-        if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
+        if let Some(smaller) = kept_in_memory(locking, &stream)? {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
@@ -210,16 +204,22 @@ fn not_populated(error: &std::io::Error) -> String {
     format!("no memory for a stream: {error}{hint}")
 }
 
-/// Keeps a stream in memory for the driver thread; returns a smaller ring if this one is too large.
+/// Keeps what a stream records in memory for the driver thread; returns a smaller ring if this one
+/// is too large.
 fn kept_in_memory(
     locking: Locking,
-    reserve: impl FnOnce() -> Result<(), RingNotLocked>,
-    populate: impl FnOnce() -> std::io::Result<()>,
+    stream: &RecordStream,
 ) -> Result<Option<RingShape>, RequestError> {
     if locking == Locking::Nothing {
-        return populate().map(|()| None).map_err(|error| refused(not_populated(&error)));
+        let populated = stream.populate();
+        return populated.map(|()| None).map_err(|error| refused(not_populated(&error)));
     }
-    match reserve() {
+    lockable_instead(stream.lock())
+}
+
+/// Returns the smaller ring that could be locked, of one that could not.
+fn lockable_instead(locked: Result<(), RingNotLocked>) -> Result<Option<RingShape>, RequestError> {
+    match locked {
         Ok(()) => Ok(None),
         Err(RingNotLocked { lockable: Some(smaller), .. }) => Ok(Some(smaller)),
         Err(error) => Err(refused(error.to_string())),

@@ -14,7 +14,6 @@ use mix::{Recorder, Routes, Stream};
 use proto::request::RequestError;
 use proto::stream::{Direction, StreamReply};
 use sys::clock::now_ns;
-use sys::memory::RingNotLocked;
 
 use super::admission::routes_of;
 use super::beginning::check_kept;
@@ -25,7 +24,6 @@ use crate::control::Control;
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::policy::{Permissions, refusal};
-use crate::realtime_limits::Locking;
 use crate::stream_part::{StreamOrder, fade_frames};
 
 /// A stream on its way to a device: a new one, or one that is back from another.
@@ -40,14 +38,6 @@ impl Arrival {
         match self {
             Self::Plays(stream) => stream.memory().stream,
             Self::Records(recorder) => recorder.memory().stream,
-        }
-    }
-
-    /// Populates what was only reserved of its memory, which [is to be locked](Locking).
-    pub(super) fn lock(&self, locking: Locking) -> Result<(), RingNotLocked> {
-        match self {
-            Self::Plays(stream) if locking != Locking::Nothing => stream.memory().memory.lock(),
-            Self::Plays(_) | Self::Records(_) => Ok(()),
         }
     }
 }

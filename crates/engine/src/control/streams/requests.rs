@@ -149,7 +149,7 @@ impl Control {
                 let reply = Reply::Stream(StreamReply::Begun);
                 let memory = memory.into_iter().map(Arc::new).collect();
                 let is_there = self.peers.reply_with(ticket, reply, memory);
-                if self.streams.start(stream, &self.settings.driver, self.clients.locking) {
+                if self.streams.start(stream, &self.settings.driver) {
                     self.publisher.need(now_ns());
                 }
                 // After the start: its device's thread gives a stream back that ends.
@@ -238,8 +238,16 @@ impl Control {
         self.streams.watches.note_change();
     }
 
+    /// Populates a piece of a ring, if there is any.
+    pub(in crate::control) fn populate_rings(&mut self) {
+        self.streams.populate_next(now_ns());
+    }
+
     /// When a step is due that no event brings.
     pub(in crate::control) fn next_call_ns(&self) -> Option<u64> {
+        if self.streams.are_populating() {
+            return Some(0);
+        }
         self.streams.devices.all().filter_map(|device| device.calls.due_ns()).min()
     }
 }

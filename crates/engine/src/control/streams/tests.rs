@@ -1,6 +1,7 @@
 mod devices;
 mod kept_volumes;
 mod moving;
+mod populating;
 
 use device::{Channels, DeviceLatency};
 use proto::limits::{STREAM_NAME_BYTES, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM};
@@ -80,9 +81,7 @@ impl Scenario {
         let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
         let locking = Locking::Nothing;
         match self.streams.begin(peer, (number, 0), (ring, wishes), &self.device, locking)? {
-            Beginning::Begun { stream, .. } => {
-                Ok(self.streams.start(stream, &self.device, locking))
-            }
+            Beginning::Begun { stream, .. } => Ok(self.streams.start(stream, &self.device)),
             Beginning::TooLarge(shape) => panic!("nothing is locked: {shape:?}"),
         }
     }
@@ -351,7 +350,7 @@ fn the_first_stream_that_monitors_brings_room_to_keep_what_leaves_the_device() {
         let Beginning::Begun { memory, stream } = begun else { panic!("nothing is locked") };
         assert_eq!(memory.len(), 2, "page and ring");
         assert_eq!(scenario.ordered(), [""; 0], "its program is answered first");
-        scenario.streams.start(stream, &scenario.device, locking);
+        scenario.streams.start(stream, &scenario.device);
         assert_eq!(scenario.ordered(), expected);
     }
     let wide = device(100);

@@ -34,13 +34,15 @@ pub(super) const MEMORY: &[Defence] = &[
     ),
     unit(
         "stream.any_position_written",
-        Replace(
-            "self.written.read(self.ring.header(), self.lowest, \
-             self.ring.shape().capacity_frames())",
-            "self.ring.header().written()",
-        ),
+        Replace("self.written.read(header, self.lowest, capacity)", "header.written()"),
         SYS,
         "memory::hostile_program::any_bytes_in_a_streams_memory_harm_only_that_stream",
+    ),
+    unit(
+        "stream.played_before_it_is_populated",
+        Replace("written.min(self.populated.position())", "written"),
+        SYS,
+        "memory::stream::tests::a_stream_is_played_as_far_as_its_ring_is_populated",
     ),
     unit(
         "for_readers.writes_not_sealed",

@@ -207,7 +207,7 @@ fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
     let (driver, locking) = (&scenario.device, Locking::Nothing);
     let begun = scenario.streams.begin_recording(1, (number, 0), wishes, driver, locking).unwrap();
     let Beginning::Begun { stream, .. } = begun else { panic!("nothing is locked") };
-    scenario.streams.start(stream, driver, locking);
+    scenario.streams.start(stream, driver);
     assert!(matches!(orders.pop(), Ok(StreamOrder::Begin(_))));
     let Ok(StreamOrder::Record(recorder)) = orders.pop() else { panic!("it is recorded there") };
     assert_eq!(recorder.memory().captured, [0, 0]);

@@ -25,7 +25,7 @@ impl Scenario {
         let begun =
             self.streams.begin_recording(peer, (number, 0), wishes, device, locking).unwrap();
         let Beginning::Begun { stream, .. } = begun else { panic!("nothing is locked") };
-        self.streams.start(stream, &self.device, Locking::Nothing);
+        self.streams.start(stream, &self.device);
         number
     }
 
