@@ -40,8 +40,8 @@ pub const STREAMS_OF_PROCESS: usize = 768;
 /// Streams of a server, at most.
 pub const STREAMS: usize = 1024;
 
-/// Further devices of a server, at most.
-pub const STREAM_DEVICES: usize = 8;
+/// Further devices of a server, at most. A status of all of them fits a packet.
+pub const STREAM_DEVICES: usize = 64;
 
 /// Channels of a further device.
 pub const DEVICE_CHANNELS: RangeInclusive<u32> = 1..=32;

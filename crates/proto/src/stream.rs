@@ -359,3 +359,32 @@ pub struct StreamStatus {
     /// Who has changed that last.
     pub volume_sources: VolumeSources,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{CARD_BYTES, DEVICE_NAME_BYTES, STREAM_DEVICES};
+    use crate::request::Reply;
+
+    #[test]
+    fn the_longest_status_of_all_devices_fits_a_packet() {
+        let device = FurtherDevice {
+            name: "d".repeat(DEVICE_NAME_BYTES),
+            number: u32::MAX,
+            sample_rate_hz: u32::MAX,
+            channels: u32::MAX,
+            captured: u32::MAX,
+            card: Some("c".repeat(CARD_BYTES)),
+            why_away: Some("w".repeat(CARD_BYTES)),
+            wake_ups: u64::MAX,
+            wake_up_rate: WakeUpRate { wake_ups: u32::MAX, over_ns: u64::MAX },
+            lost_frames: u64::MAX,
+            state: DeviceState::Cycling,
+            volume: DeviceVolume { gains: ChannelGains::default(), muted: true },
+        };
+        let all = StreamReply::Devices(vec![device; STREAM_DEVICES]);
+        let bytes = crate::encode(&Reply::Stream(all)).len();
+        // A packet is a numbered reply.
+        assert!(bytes + 16 < crate::MAX_PACKET_BYTES, "{bytes}");
+    }
+}

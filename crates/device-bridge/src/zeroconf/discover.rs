@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use client::{OpenOptions, Session};
+use proto::limits::STREAM_DEVICES;
 use pulse::RemoteControl;
 
 use super::avahi::{Avahi, Sighting, Signal};
@@ -14,8 +15,8 @@ use crate::links::{LinkState, Links, Parts, Program, spawn};
 
 /// Things that were said and not looked at, at most.
 const MOST_WAITING: usize = 1024;
-/// Tunnels at once: each needs a device of the server, which has eight, and others need some, too.
-const MOST_TUNNELS: usize = 6;
+/// Tunnels at once: each needs a device of the server, and others need some, too.
+const MOST_TUNNELS: usize = STREAM_DEVICES / 2;
 /// Services that are kept in mind.
 const MOST_SERVICES: usize = 64;
 
