@@ -58,9 +58,7 @@ impl Surroundings {
             user_mapping: uid_map.split_whitespace().collect::<Vec<_>>().join(" "),
             pid_namespaces: field("NSpid:").map_or(1, |ids| ids.split_whitespace().count()),
             call_filters: number("Seccomp_filters:").unwrap_or(0).max(is_filtered),
-            label: label.map(|label| {
-                String::from_utf8_lossy(label).trim_end_matches(['\n', '\0']).to_owned()
-            }),
+            label: label.map(text_of_label),
         }
     }
 
@@ -81,6 +79,10 @@ impl Surroundings {
         ];
         is_confined_by.into_iter().find_map(|(is_so, confinement)| is_so.then_some(confinement))
     }
+}
+
+fn text_of_label(label: &[u8]) -> String {
+    String::from_utf8_lossy(label).trim_end_matches(['\n', '\0']).to_owned()
 }
 
 /// Returns the number of the mount at `/`, from lines such as

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use sys::socket::{process_of, security_label_of};
 
-use crate::{Confinement, Surroundings};
+use crate::{Confinement, Surroundings, text_of_label};
 
 /// Bytes that are read of a file. A program may have a hundred thousand mounts in a namespace of
 /// its own; the root's is among the first.
@@ -23,7 +23,7 @@ pub fn confinement_of(socket: impl AsFd) -> Option<Confinement> {
     let (Some(program), Some(server)) = (seen, own_surroundings()) else {
         return Some(Confinement::Unknown);
     };
-    program.confinement(server)
+    program.confinement(&server)
 }
 
 /// Reads the directory of the connecting process in /proc. The process is held meanwhile: another
@@ -48,17 +48,17 @@ pub fn surroundings_of(socket: impl AsFd, process: &str) -> Option<Surroundings>
     surroundings_in(process, security_label_of(socket).ok()?.as_deref())
 }
 
-/// Returns where this process runs; `None`: unknown. What does not change is read once: neither
-/// this server nor its front end leaves its namespaces, or takes another profile.
+/// Returns where this process runs; `None`: unknown. All but its label is read once: neither the
+/// server nor its front end leaves its namespaces or filters its calls.
 #[must_use]
-pub fn own_surroundings() -> Option<&'static Surroundings> {
+pub fn own_surroundings() -> Option<Surroundings> {
     static OWN: OnceLock<Surroundings> = OnceLock::new();
-    if let Some(known) = OWN.get() {
-        return Some(known);
+    if OWN.get().is_none() {
+        let own = surroundings_in("/proc/self", None)?;
+        OWN.get_or_init(|| own);
     }
     let label = std::fs::read("/proc/self/attr/current").ok();
-    let own = surroundings_in("/proc/self", label.as_deref())?;
-    Some(OWN.get_or_init(|| own))
+    OWN.get().map(|own| Surroundings { label: label.as_deref().map(text_of_label), ..own.clone() })
 }
 
 fn surroundings_in(directory: &str, label: Option<&[u8]>) -> Option<Surroundings> {

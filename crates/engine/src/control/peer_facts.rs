@@ -25,7 +25,7 @@ pub(super) fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Fa
 fn executable(socket: &Connection, process: &str) -> Executable {
     let shares_files = surroundings_of(socket, process)
         .zip(own_surroundings())
-        .map(|(program, server)| program.shares_files_with(server));
+        .map(|(program, server)| program.shares_files_with(&server));
     match shares_files {
         None => Executable::Unknown,
         // Its path is what it likes: it can mount any file there.
