@@ -31,9 +31,9 @@ pub trait Card {
     /// Returns how many frames its buffer holds. It changes only while the card is not open.
     fn buffer_frames(&self) -> u32;
 
-    /// Returns how many frames before it is played a frame has to be written, so that one that
-    /// comes a little late is still in time. It changes only while the card is not open, and when
-    /// the graph's cycles begin or end.
+    /// Returns how many frames before it is played a frame is to be written, so that a thread that
+    /// is a little late still writes it in time. It changes only while the card is not open, and
+    /// when the graph's cycles begin or end.
     fn safety_frames(&self) -> u32;
 
     /// Returns how many frames after its position the hardware may have read already, at most the

@@ -10,6 +10,9 @@ use super::tap::Tap;
 const BUFFER_NS: u64 = 2_000_000_000;
 /// How long before a frame is played it is written, for a thread that is late.
 const SAFETY_NS: u64 = 1_000_000;
+/// How long before a frame is played it is final. It reads nothing ahead, so this is for the thread
+/// that renders: what it publishes about a change is known before that is played.
+const FETCHED_NS: u64 = 200_000;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// A card that plays into nothing.
@@ -61,8 +64,7 @@ impl Card for NullCard {
     }
 
     fn fetched_frames(&self) -> u32 {
-        // It reads nothing, so each frame that is not played can be another one.
-        0
+        self.frames_in(FETCHED_NS)
     }
 
     fn position(&mut self, now_ns: u64) -> CardPosition {

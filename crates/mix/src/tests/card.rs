@@ -13,8 +13,8 @@ pub(super) struct Faults {
     pub(super) drift_ppm: i64,
     /// Nothing comes of what is written to it.
     pub(super) is_unheard: bool,
-    /// It reads nothing before it is played.
-    pub(super) fetches_nothing: bool,
+    /// It reads fewer frames before they are played than its safety: this many.
+    pub(super) fetched_frames: Option<u32>,
 }
 
 /// A card that plays into memory.
@@ -118,7 +118,7 @@ impl Card for SimulatedCard {
     }
 
     fn fetched_frames(&self) -> u32 {
-        if self.faults.fetches_nothing { 0 } else { self.safety_frames() }
+        self.faults.fetched_frames.unwrap_or_else(|| self.safety_frames())
     }
 
     fn is_open(&self) -> bool {

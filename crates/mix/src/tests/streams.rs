@@ -149,8 +149,8 @@ fn a_wish_is_heard_within_the_cards_safety() {
 }
 
 #[test]
-fn a_card_that_fetches_nothing_plays_a_wish_at_once() {
-    let faults = Faults { fetches_nothing: true, ..Faults::default() };
+fn a_card_that_fetches_little_plays_a_wish_after_that() {
+    let faults = Faults { fetched_frames: Some(10), ..Faults::default() };
     let mut scenario = Scenario::new(1, FAR, faults);
     scenario.wish(0, Wish::Run);
     scenario.pass(5000 * MS);
@@ -158,7 +158,7 @@ fn a_card_that_fetches_nothing_plays_a_wish_at_once() {
         let played = scenario.card.played();
         scenario.wish(0, wish);
         let at = scenario.streams[0].borrow().acknowledged.last().unwrap().0;
-        assert_eq!(at, played, "{wish:?}");
+        assert!(at - played <= 10, "{wish:?}: {} frames later", at - played);
         scenario.pass(3000 * MS);
     }
     assert_eq!(scenario.card.underruns, 0);
