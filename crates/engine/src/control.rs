@@ -150,8 +150,8 @@ impl Control {
             if self.poll(events.is_empty()) {
                 self.settle();
             }
-            self.populate_rings();
-            let deadline_ns = self.next_poll_ns();
+            let populating_ns = self.populate_rings();
+            let deadline_ns = self.next_poll_ns().into_iter().chain(populating_ns).min();
             self.poller.wait(&mut events, deadline_ns)?;
             if !events.is_empty() {
                 self.last_event_ns = now_ns();

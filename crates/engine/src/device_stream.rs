@@ -30,7 +30,7 @@ impl SharedGain {
     }
 }
 
-/// The memory of a program's stream, received and locked.
+/// The memory of a program's stream, of which the device plays what is populated.
 #[derive(Debug)]
 pub struct DeviceStream {
     /// Its number.

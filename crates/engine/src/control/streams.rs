@@ -293,6 +293,8 @@ impl Streams {
     fn end(&mut self, number: u32) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         self.unplugged.extend(stream.ports.take());
+        // What fades out is populated.
+        self.populating.forget(number);
         match &stream.state {
             State::Granted => self.forget(number),
             State::Begun(page) => {
@@ -335,8 +337,8 @@ impl Streams {
             {
                 self.take_return(device, returned);
             }
-            self.end_unneeded_loop(device);
         }
+        self.end_unneeded_loops();
     }
 
     fn take_return(&mut self, device: u32, returned: StreamReturn) {
@@ -363,22 +365,26 @@ impl Streams {
         if self.devices.follow_pluggings() {
             self.watches.note_change();
         }
+        let mut changed = BTreeSet::new();
         for number in self.devices.numbers() {
             let Some(device) = self.devices.get_mut(number) else { continue };
-            let (state, answered) = (device.shared.state(), device.shared.answered_calls());
-            let changed = std::mem::replace(&mut device.state, state) != state;
-            let mut is_shown = changed;
-            let own = self.streams.iter().filter(|(_, stream)| stream.device == number);
-            for (stream, page) in own.filter_map(|(number, open)| Some((number, open.page()?))) {
-                let is_served = device.calls.take_served(*stream, answered);
-                is_shown |= is_served;
-                if is_served || changed {
-                    page.kick(&Futex);
-                }
+            let state = device.shared.state();
+            if std::mem::replace(&mut device.state, state) != state {
+                changed.insert(number);
             }
-            if is_shown {
-                self.watches.note_stream_change();
+        }
+        let mut is_shown = !changed.is_empty();
+        for (number, stream) in &self.streams {
+            let Some(page) = stream.page() else { continue };
+            let Some(device) = self.devices.get_mut(stream.device) else { continue };
+            let is_served = device.calls.take_served(*number, device.shared.answered_calls());
+            is_shown |= is_served;
+            if is_served || changed.contains(&stream.device) {
+                page.kick(&Futex);
             }
+        }
+        if is_shown {
+            self.watches.note_stream_change();
         }
     }
 }

@@ -90,7 +90,7 @@ impl Silence {
 
 /// Wishes of a stream.
 pub(super) const MAX_WISHES: usize = 10_000;
-/// Further devices of a server, at most.
+/// Further devices at most: fewer than a real server has, so that tests run out of them.
 const MAX_DEVICES: usize = 8;
 
 impl Devices for Silence {

@@ -136,6 +136,24 @@ impl Mapping {
     /// # Errors
     /// [`SegmentError::Populate`]: the kernel has no memory for a page that was never written.
     pub(super) fn populate(&self, bytes: Range<usize>) -> Result<(), SegmentError> {
+        match self.advise_to_populate(bytes.clone()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.touch(self.whole_pages(bytes));
+                Ok(())
+            }
+            Err(source) => {
+                let size_bytes = self.whole_pages(bytes).len().next_multiple_of(page_bytes());
+                Err(SegmentError::Populate { size_bytes: size_bytes as u64, source })
+            }
+        }
+    }
+
+    /// Populates the pages of a range of bytes, so that no later access to them faults.
+    ///
+    /// # Errors
+    /// `EINVAL` before Linux 5.14; `ENOMEM`.
+    pub(super) fn advise_to_populate(&self, bytes: Range<usize>) -> io::Result<()> {
         let bytes = self.whole_pages(bytes);
         let advice = match self.access {
             Access::ReadOnly => Advice::LinuxPopulateRead,
@@ -149,15 +167,7 @@ impl Mapping {
             match populated {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(Errno::INVAL) => {
-                    self.touch(bytes);
-                    return Ok(());
-                }
-                Err(errno) => {
-                    let page = page_bytes();
-                    let size_bytes = bytes.len().next_multiple_of(page) as u64;
-                    return Err(SegmentError::Populate { size_bytes, source: errno.into() });
-                }
+                Err(errno) => return Err(errno.into()),
             }
         }
     }

@@ -1,16 +1,18 @@
 //! Rings that are populated piece by piece.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rt::shm::RingShape;
 
-use super::{Mapping, SegmentError};
+use super::Mapping;
 
 /// How much is populated at once, bytes of all channels: about a tenth of a millisecond.
 const PIECE_BYTES: usize = 128 << 10;
-/// How much at least, frames, so that a stream of many channels plays meanwhile.
-const LEAST_FRAMES: usize = 4096;
+/// The part of a second that is populated at once, at least. The device of a stream that comes to
+/// the end of it is to find more; it renders that much after a change.
+const LEAST_PART: u32 = 10;
 
 /// The position up to which a ring is populated; `u64::MAX`: all of it is.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub(super) struct PopulatedUntil(Arc<AtomicU64>);
 pub struct RingPopulation {
     mapping: Arc<Mapping>,
     shape: RingShape,
+    /// Frames that are populated at once.
+    piece: usize,
     /// The position with which the next piece begins.
     next: u64,
     /// Frames that are left.
@@ -49,30 +53,37 @@ impl PopulatedUntil {
 }
 
 impl RingPopulation {
-    /// From now on, nothing of a ring counts as populated, whose stream begins at `position`.
+    /// Returns that of a ring, nothing of which counts as populated from now on. It is played from
+    /// `position` on, at a rate in Hz.
     pub(super) fn new(
-        mapping: &Arc<Mapping>,
-        shape: RingShape,
+        (mapping, shape): (&Arc<Mapping>, RingShape),
         position: u64,
+        rate_hz: u32,
         until: &PopulatedUntil,
     ) -> Self {
         until.set(position);
-        let (mapping, until) = (Arc::clone(mapping), until.clone());
-        Self { mapping, shape, next: position, left: shape.capacity_frames() as usize, until }
+        let by_size = PIECE_BYTES / size_of::<f32>() / shape.channels() as usize;
+        Self {
+            mapping: Arc::clone(mapping),
+            shape,
+            piece: by_size.max((rate_hz / LEAST_PART) as usize),
+            next: position,
+            left: shape.capacity_frames() as usize,
+            until: until.clone(),
+        }
     }
 
     /// Populates the next piece: no access to it faults any more. Returns whether it was the last.
     ///
     /// # Errors
-    /// [`SegmentError::Populate`]: there is no memory.
-    pub fn step(&mut self) -> Result<bool, SegmentError> {
-        let channels = self.shape.channels();
-        let piece = PIECE_BYTES / size_of::<f32>() / channels as usize;
-        let frames = piece.max(LEAST_FRAMES).min(self.left);
-        for offset in (0..channels).filter_map(|channel| self.shape.channel_offset(channel)) {
+    /// `EINVAL` before Linux 5.14; `ENOMEM`.
+    pub fn step(&mut self) -> io::Result<bool> {
+        let frames = self.piece.min(self.left);
+        let channels = 0..self.shape.channels();
+        for offset in channels.filter_map(|channel| self.shape.channel_offset(channel)) {
             for piece in self.shape.pieces(self.next, frames) {
                 let bytes = [piece.start, piece.end].map(|frame| offset + frame * size_of::<f32>());
-                self.mapping.populate(bytes[0]..bytes[1])?;
+                self.mapping.advise_to_populate(bytes[0]..bytes[1])?;
             }
         }
         self.next += frames as u64;
@@ -80,5 +91,11 @@ impl RingPopulation {
         let is_whole = self.left == 0;
         self.until.set(if is_whole { u64::MAX } else { self.next });
         Ok(is_whole)
+    }
+
+    /// Returns how many frames are populated.
+    #[must_use]
+    pub fn populated_frames(&self) -> u64 {
+        u64::from(self.shape.capacity_frames()) - self.left as u64
     }
 }

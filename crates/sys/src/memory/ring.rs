@@ -205,9 +205,14 @@ impl PeerRing {
     }
 
     /// Returns what there is to be populated, so that no read of a real-time thread faults, of a
-    /// ring that is read from `position` on. `until` says how far that is.
-    pub(super) fn population(&self, position: u64, until: &PopulatedUntil) -> RingPopulation {
-        RingPopulation::new(&self.mapping, self.shape, position, until)
+    /// ring that is read from `position` on, at a rate in Hz. `until` says how far that is.
+    pub(super) fn population(
+        &self,
+        position: u64,
+        rate_hz: u32,
+        until: &PopulatedUntil,
+    ) -> RingPopulation {
+        RingPopulation::new((&self.mapping, self.shape), position, rate_hz, until)
     }
 
     /// Returns its shape.
@@ -392,7 +397,7 @@ mod tests {
         assert_eq!(held(), 4096, "the header's page");
         let until = PopulatedUntil::whole();
         assert_eq!(until.position(), u64::MAX);
-        let mut population = peer.population(position, &until);
+        let mut population = peer.population(position, 48_000, &until);
         assert_eq!((until.position(), held()), (position, 4096));
         for piece in 1..=4 {
             assert_eq!(population.step().unwrap(), piece == 4);
@@ -405,12 +410,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_many_channels_is_populated_for_some_time_at_least() {
+    fn a_tenth_of_a_second_is_populated_at_least() {
         let own = OwnRing::create(shape(32, 8192)).unwrap();
         let until = PopulatedUntil::whole();
         let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
-        let mut population = peer.population(0, &until);
-        assert_eq!((population.step().unwrap(), until.position()), (false, 4096));
+        let mut population = peer.population(0, 48_000, &until);
+        assert_eq!((population.step().unwrap(), until.position()), (false, 4800));
+        assert_eq!(population.populated_frames(), 4800);
         assert_eq!((population.step().unwrap(), until.position()), (true, u64::MAX));
     }
 

@@ -11,7 +11,8 @@ use super::{PeerRing, RingNotLocked, RingPopulation, SegmentError, Shared};
 
 /// The ring and the wishes of a program, and the server's page about them.
 ///
-/// The control thread receives and locks it; from then on it belongs to the device's thread.
+/// The control thread receives and populates it; from the first piece on it belongs to the device's
+/// thread.
 #[derive(Debug)]
 pub struct PeerStream {
     ring: PeerRing,
@@ -72,11 +73,12 @@ impl PeerStream {
         self.ring.reserve()
     }
 
-    /// Returns what there is to be populated of the ring. The stream is played as far as that has
-    /// been done, so no access of a real-time thread faults. Both pages are populated already.
+    /// Returns what there is to be populated of the ring of a stream with this rate, Hz. It is
+    /// played as far as that has been done, so no access of a real-time thread faults. Both pages
+    /// are populated already.
     #[must_use]
-    pub fn population(&self) -> RingPopulation {
-        self.ring.population(self.lowest, &self.populated)
+    pub fn population(&self, rate_hz: u32) -> RingPopulation {
+        self.ring.population(self.lowest, rate_hz, &self.populated)
     }
 
     /// Returns the shape of the ring.
@@ -163,7 +165,7 @@ mod tests {
         let mut stream = stream.beginning_at(1000);
         own.header().publish(31_000);
         assert_eq!(stream.written(), 31_000);
-        let mut population = stream.population();
+        let mut population = stream.population(48_000);
         assert_eq!(stream.written(), 1000);
         assert!(!population.step().unwrap());
         assert_eq!(stream.written(), 1000 + 16384);

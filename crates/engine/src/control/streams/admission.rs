@@ -10,7 +10,6 @@ use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingShape};
 
-use super::beginning::check_kept;
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
 use super::feeds::Feed;
@@ -40,7 +39,7 @@ impl Streams {
         }
         let facts = self.devices.facts(device, driver);
         check_channels(&new, facts)?;
-        check_kept(new.direction, facts)?;
+        self.check_kept(new.direction, device, facts)?;
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
         let Some(grant) = self.budget.grant(account, channels, new.depth_frames) else {

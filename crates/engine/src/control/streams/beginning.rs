@@ -14,7 +14,7 @@ use rt::shm::{
 use sys::clock::now_ns;
 use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
 
-use super::device_end::DeviceFacts;
+use super::device_end::{DeviceEnd, DeviceFacts};
 use super::moving::Arrival;
 use super::{DRIVER, OpenStream, State, Streams, refused, unknown};
 use crate::device_stream::{DeviceRecorder, DeviceStream};
@@ -26,6 +26,8 @@ use crate::stream_part::fade_frames;
 /// leave there.
 const KEPT_SECONDS: usize = 4;
 const MOST_KEPT_BYTES: usize = 64 << 20;
+/// The same of all devices.
+const MOST_KEPT_BYTES_OF_ALL: usize = 512 << 20;
 
 // Every name of a device can be published.
 const _: () = assert!(DEVICE_NAME_BYTES <= STREAM_DEVICE_NAME_BYTES);
@@ -45,8 +47,8 @@ pub(in crate::control) enum Beginning {
 }
 
 impl Streams {
-    /// Maps the memory of a granted stream, and populates the beginning of its ring. What is to be
-    /// locked of that is counted as a whole.
+    /// Maps the memory of a granted stream, and populates the beginning of its ring. If memory is
+    /// to be locked, the whole ring is counted as locked.
     pub(super) fn begin(
         &mut self,
         peer: u64,
@@ -64,7 +66,9 @@ impl Streams {
         {
             return Ok(self.shrink(number, smaller));
         }
-        self.populating.begin(number, stream.population(), now_ns()).map_err(unusable)?;
+        let population = stream.population(facts.sample_rate_hz);
+        let begun = self.populating.begin((number, facts.sample_rate_hz), population, now_ns());
+        begun.map_err(|error| refused(not_populated(&error)))?;
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         open.state = State::Begun(Arc::clone(stream.page()));
         open.ordered = open.routes;
@@ -104,6 +108,8 @@ impl Streams {
     ) -> Result<Beginning, RequestError> {
         let shape = self.awaited_shape(peer, number)?;
         let facts = self.facts_of(number, driver)?;
+        let open = self.of_peer(peer, number)?;
+        self.check_kept(open.direction, open.device, facts)?;
         let (stream, memory) = RecordStream::create(shape, wishes).map_err(unusable)?;
         let stream = stream.beginning_at(position);
         if let Some(smaller) = kept_in_memory(locking, &stream)? {
@@ -163,6 +169,21 @@ impl Streams {
         Ok(self.devices.facts(open.device, driver))
     }
 
+    /// Checks whether there is room to keep what leaves a device for a stream of this direction.
+    pub(super) fn check_kept(
+        &self,
+        direction: Direction,
+        number: u32,
+        device: DeviceFacts,
+    ) -> Result<(), RequestError> {
+        if direction != Direction::Monitor {
+            return Ok(());
+        }
+        let own = self.devices.get(number).map_or(0, DeviceEnd::kept_bytes);
+        let all: usize = self.devices.all().map(DeviceEnd::kept_bytes).sum();
+        check_room(device, all - own)
+    }
+
     fn shrink(&mut self, number: u32, lockable: RingShape) -> Beginning {
         if let Some(open) = self.streams.get_mut(&number) {
             self.budget.shrink(&mut open.grant, lockable);
@@ -178,14 +199,22 @@ pub(super) fn kept_frames(device: DeviceFacts) -> usize {
     KEPT_SECONDS * device.sample_rate_hz as usize
 }
 
-/// Checks whether there is room to keep what leaves a device for a stream of this direction.
-pub(super) fn check_kept(direction: Direction, device: DeviceFacts) -> Result<(), RequestError> {
-    let channels = device.playback;
-    let bytes = kept_frames(device) * size_of::<f32>() * channels as usize;
-    if direction == Direction::Monitor && bytes > MOST_KEPT_BYTES {
+/// Returns how much that is, bytes.
+pub(super) fn kept_bytes(device: DeviceFacts) -> usize {
+    kept_frames(device) * size_of::<f32>() * device.playback as usize
+}
+
+/// Checks whether there is room to keep what leaves a device, beside what others keep, bytes.
+pub(super) fn check_room(device: DeviceFacts, others: usize) -> Result<(), RequestError> {
+    let bytes = kept_bytes(device);
+    if bytes > MOST_KEPT_BYTES {
         return Err(refused(format!(
-            "the device plays {channels} channels, which need too much memory to be kept"
+            "the device plays {} channels, which need too much memory to be kept",
+            device.playback
         )));
+    }
+    if others + bytes > MOST_KEPT_BYTES_OF_ALL {
+        return Err(refused("too much is kept of what leaves other devices: record fewer"));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use proto::stream::{DeviceState, DeviceVolume, Direction};
 use rt::stream::Gains;
 use rtrb::{Consumer, Producer};
 
-use super::beginning::kept_frames;
+use super::beginning::{kept_bytes, kept_frames};
 use super::calls::Calls;
 use super::moving::Arrival;
 use super::{LOOPS, refused};
@@ -79,8 +79,8 @@ pub(super) struct DeviceEnd {
     pub(super) shared: Arc<DeviceShared>,
     /// The device's thread has a loop, or will.
     has_loop: bool,
-    /// The loop keeps what leaves the device for streams that record that.
-    keeps: bool,
+    /// How much of what leaves the device the loop keeps for streams that record that, bytes.
+    kept_bytes: usize,
     /// Loops that have not come back.
     loops: usize,
     pub(super) calls: Calls,
@@ -100,7 +100,7 @@ impl DeviceEnd {
             state: shared.state(),
             shared,
             has_loop: false,
-            keeps: false,
+            kept_bytes: 0,
             loops: 0,
             calls: Calls::default(),
             volume: DeviceVolume::default(),
@@ -151,17 +151,22 @@ impl DeviceEnd {
             volume,
             longest_cycle,
         )));
-        (self.has_loop, self.keeps) = (true, false);
+        (self.has_loop, self.kept_bytes) = (true, 0);
         self.loops += 1;
         true
     }
 
     /// Has the loop keep what leaves the device.
     fn keep(&mut self, facts: DeviceFacts) {
-        if !std::mem::replace(&mut self.keeps, true) {
+        if std::mem::replace(&mut self.kept_bytes, kept_bytes(facts)) == 0 {
             let room = FrameHistory::new(facts.playback as usize, kept_frames(facts));
             self.order(StreamOrder::Keep(Box::new(room)));
         }
+    }
+
+    /// Returns how much of what leaves the device is kept, bytes.
+    pub(super) fn kept_bytes(&self) -> usize {
+        if self.has_loop { self.kept_bytes } else { 0 }
     }
 
     pub(super) fn loop_returned(&mut self, is_cut: bool) {

@@ -1,6 +1,6 @@
 //! The devices that play streams: the one that drives the graph, and further ones by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::limits::{
     CARD_BYTES, DEVICE_CHANNELS, DEVICE_NAME_BYTES, SAMPLE_RATE_HZ, STREAM_DEVICES,
@@ -322,15 +322,17 @@ impl Streams {
         self.devices.further.remove(&number);
     }
 
-    /// Ends the loop of a device without streams.
-    pub(super) fn end_unneeded_loop(&mut self, number: u32) {
-        let needs = |stream: &OpenStream| {
-            stream.device == number && !matches!(stream.state, State::Granted)
-        };
-        if !self.streams.values().any(needs)
-            && let Some(device) = self.devices.get_mut(number)
-        {
-            device.end_loop();
+    /// Ends the loops of devices without streams.
+    pub(super) fn end_unneeded_loops(&mut self) {
+        let has_begun = |stream: &&OpenStream| !matches!(stream.state, State::Granted);
+        let begun = self.streams.values().filter(has_begun);
+        let needed: BTreeSet<u32> = begun.map(|stream| stream.device).collect();
+        for number in self.devices.numbers() {
+            if !needed.contains(&number)
+                && let Some(device) = self.devices.get_mut(number)
+            {
+                device.end_loop();
+            }
         }
     }
 }

@@ -16,7 +16,6 @@ use proto::stream::{Direction, StreamReply};
 use sys::clock::now_ns;
 
 use super::admission::routes_of;
-use super::beginning::check_kept;
 use super::device_end::check_driver;
 use super::feeds::Feed;
 use super::{DRIVER, State, Streams, refused, unknown};
@@ -95,7 +94,7 @@ impl Streams {
                 there.playback
             )));
         }
-        check_kept(stream.direction, there)?;
+        self.check_kept(stream.direction, to, there)?;
         let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         stream.wanted = None;
         match &stream.state {
@@ -150,7 +149,7 @@ impl Streams {
     /// Begins a stream on the device that it has moved to. Returns whether a plan has to bring it.
     pub(super) fn arrive(&mut self, arrival: Arrival, driver: &DriverFacts) -> bool {
         let number = arrival.number();
-        let Some(open) = self.streams.get_mut(&number) else { return false };
+        let Some(open) = self.streams.get(&number) else { return false };
         let State::Moving { page, to } = &open.state else {
             self.forget(number);
             return false;
@@ -158,8 +157,9 @@ impl Streams {
         let (page, to) = (Arc::clone(page), *to);
         let facts = self.devices.facts(to, driver);
         let is_played = to != DRIVER || driver.plays_streams;
-        let device = self.devices.get_mut(to);
-        let Some(device) = device.filter(|end| is_played && end.check_loop().is_ok()) else {
+        let fits = is_played && self.check_kept(open.direction, to, facts).is_ok();
+        let device = self.devices.get_mut(to).filter(|end| fits && end.check_loop().is_ok());
+        let (Some(device), Some(open)) = (device, self.streams.get_mut(&number)) else {
             self.forget(number);
             return false;
         };

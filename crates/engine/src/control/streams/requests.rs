@@ -238,16 +238,14 @@ impl Control {
         self.streams.watches.note_change();
     }
 
-    /// Populates a piece of a ring, if there is any.
-    pub(in crate::control) fn populate_rings(&mut self) {
-        self.streams.populate_next(now_ns());
+    /// Populates some of what is left of rings; returns when more is to be populated, if there is
+    /// any.
+    pub(in crate::control) fn populate_rings(&mut self) -> Option<u64> {
+        self.streams.populate(now_ns)
     }
 
     /// When a step is due that no event brings.
     pub(in crate::control) fn next_call_ns(&self) -> Option<u64> {
-        if self.streams.are_populating() {
-            return Some(0);
-        }
         self.streams.devices.all().filter_map(|device| device.calls.due_ns()).min()
     }
 }

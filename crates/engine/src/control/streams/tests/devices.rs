@@ -4,6 +4,7 @@ use proto::limits::STREAM_DEVICES;
 use proto::stream::{ChannelGains, NewDevice, NewHardware};
 
 use super::*;
+use crate::control::streams::beginning::{check_room, kept_bytes};
 use crate::control::streams::device_end::DeviceFacts;
 use crate::stream_part::StreamReturn;
 
@@ -223,6 +224,15 @@ fn what_a_further_device_captures_is_recorded_there_and_no_part_of_the_graph() {
 }
 
 #[test]
+fn what_all_devices_keep_is_limited() {
+    let device = facts_of(192_000, 20, 0);
+    let of_one = kept_bytes(device);
+    assert_eq!(check_room(device, 7 * of_one), Ok(()));
+    assert!(refusal(check_room(device, 8 * of_one)).contains("other devices"));
+    assert!(refusal(check_room(facts_of(192_000, 22, 0), 0)).contains("too much memory"));
+}
+
+#[test]
 fn a_device_that_only_captures_has_no_streams_that_play_and_no_volume() {
     let mut scenario = Scenario::new();
     let (own, _thread) = stream_rings();
@@ -253,7 +263,11 @@ fn a_device_that_only_captures_has_no_streams_that_play_and_no_volume() {
 }
 
 /// Whether a program is answered that waits for another change than those so far.
-fn notices(scenario: &mut Scenario, of: Watched, change: impl FnOnce(&mut Scenario)) -> bool {
+pub(super) fn notices(
+    scenario: &mut Scenario,
+    of: Watched,
+    change: impl FnOnce(&mut Scenario),
+) -> bool {
     let ticket = |peer| Ticket { peer, number: 1 };
     // No change has this number.
     scenario.streams.watches.wait(ticket(77), u64::MAX, of).unwrap();

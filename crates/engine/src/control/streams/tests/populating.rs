@@ -1,48 +1,83 @@
 //! Rings that are populated while their streams play.
 
+use super::devices::notices;
 use super::*;
 
 fn long() -> NewStream {
     NewStream { depth_frames: 2 * 48_000, ..stereo() }
 }
 
+impl Scenario {
+    fn long(&mut self, peer: u64) -> u32 {
+        let (number, shape) = self.open(peer, long()).unwrap();
+        self.begin(peer, number, shape).unwrap();
+        number
+    }
+
+    /// Populates the next piece; returns whether there is more.
+    fn populate(&mut self) -> bool {
+        let Some(due_ns) = self.streams.populate(|| 0) else { return false };
+        self.streams.populate(|| due_ns).is_some()
+    }
+}
+
 #[test]
 fn a_stream_is_on_its_device_before_its_ring_is_populated() {
     let mut scenario = Scenario::new();
-    let (number, shape) = scenario.open(1, long()).unwrap();
-    scenario.begin(1, number, shape).unwrap();
+    let number = scenario.long(1);
     assert_eq!(scenario.ordered(), ["begin".into(), format!("add {number}")]);
-    assert!(scenario.streams.are_populating());
-    let mut pieces = 1;
-    while scenario.streams.are_populating() {
-        assert_eq!(scenario.calls(), 1, "to take it");
-        scenario.streams.populate_next(0);
-        pieces += 1;
-    }
+    assert_eq!(scenario.calls(), 1, "to take it");
+    assert!(scenario.populate());
+    assert_eq!(scenario.calls(), 1);
+    while scenario.populate() {}
     assert_eq!(scenario.calls(), 2, "it can play on");
-    assert_eq!(pieces, shape.bytes() / (128 << 10), "all but the header");
 }
 
 #[test]
 fn a_short_ring_is_populated_at_once() {
     let mut scenario = Scenario::new();
     scenario.begun(1);
-    assert!(!scenario.streams.are_populating());
+    assert!(!scenario.populate());
 }
 
 #[test]
-fn rings_are_populated_in_the_order_of_their_streams_and_no_longer_than_these_play() {
+fn this_thread_rests_before_each_piece() {
     let mut scenario = Scenario::new();
-    let [first, second] = [1, 2].map(|peer| {
-        let (number, shape) = scenario.open(peer, long()).unwrap();
-        scenario.begin(peer, number, shape).unwrap();
-        number
-    });
-    scenario.streams.populate_next(0);
-    assert_eq!(scenario.streams.populating.streams(), [first, second]);
-    scenario.streams.forget(first);
-    assert_eq!(scenario.streams.populating.streams(), [second]);
-    while scenario.streams.are_populating() {
-        scenario.streams.populate_next(0);
+    scenario.long(1);
+    let first_ns = scenario.streams.populate(|| 5).unwrap();
+    assert!(first_ns > 5);
+    assert_eq!(scenario.streams.populate(|| first_ns - 1), Some(first_ns));
+    let second_ns = scenario.streams.populate(|| first_ns).unwrap();
+    assert!(second_ns > first_ns);
+}
+
+#[test]
+fn the_ring_that_runs_out_first_comes_first() {
+    let mut scenario = Scenario::new();
+    let [first, second] = [scenario.long(1), scenario.long(2)];
+    let frames = |scenario: &Scenario, stream: u32| {
+        let rings = &scenario.streams.populating;
+        rings.populated_frames(stream)
+    };
+    for _ in 0..6 {
+        scenario.populate();
     }
+    let both = [first, second].map(|stream| frames(&scenario, stream).unwrap());
+    assert_eq!(both[0], both[1], "they began within a piece of each other");
+    assert_eq!(scenario.streams.close(1, first), Ok(()));
+    assert_eq!(frames(&scenario, first), None, "it fades out");
+    while scenario.populate() {}
+}
+
+#[test]
+fn a_stream_without_memory_is_reported_when_it_has_ended() {
+    let mut scenario = Scenario::new();
+    let number = scenario.long(1);
+    let cut = |scenario: &mut Scenario| scenario.streams.cut(number);
+    assert!(!notices(&mut scenario, Watched::Devices, cut), "there is nothing to see yet");
+    let expected = ["begin".into(), format!("add {number}"), format!("close {number}")];
+    assert_eq!(scenario.ordered(), expected);
+    let returned = |scenario: &mut Scenario| scenario.streams.take_returns();
+    assert!(notices(&mut scenario, Watched::Devices, returned));
+    assert!(scenario.streams.is_empty());
 }
