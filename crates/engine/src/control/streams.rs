@@ -135,6 +135,8 @@ struct OpenStream {
     volume_sources: VolumeSources,
     /// The volume's factor, for the device's thread.
     gain: Arc<SharedGain>,
+    /// The server ends it, and not its program.
+    is_cut: bool,
     state: State,
 }
 
@@ -312,9 +314,11 @@ impl Streams {
     fn forget(&mut self, number: u32) {
         let Some(mut stream) = self.streams.remove(&number) else { return };
         match stream.state {
-            State::Granted | State::Closing(_) => self.watches.note_stream_change(),
-            // Its device has ended it, and its program may sleep as long as it has frames queued.
-            State::Begun(_) | State::Moving { .. } => self.watches.note_change(),
+            State::Granted | State::Closing(_) if !stream.is_cut => {
+                self.watches.note_stream_change();
+            }
+            // Its program has not ended it, and may sleep as long as it has frames queued.
+            _ => self.watches.note_change(),
         }
         self.unplugged.extend(stream.ports.take());
         self.rerouted.remove(&number);

@@ -8,10 +8,10 @@ use rt::shm::RingShape;
 
 use super::Mapping;
 
-/// How much is populated at once, bytes of all channels: about a tenth of a millisecond.
+/// How much is populated at once, bytes of all channels: it takes about a tenth of a millisecond.
 const PIECE_BYTES: usize = 128 << 10;
-/// The part of a second that is populated at once, at least. The device of a stream that comes to
-/// the end of it is to find more; it renders that much after a change.
+/// The part of a second that is populated at once, at least: what a device renders after a change.
+/// With many channels this is more, up to the whole ring.
 const LEAST_PART: u32 = 10;
 
 /// The position up to which a ring is populated; `u64::MAX`: all of it is.

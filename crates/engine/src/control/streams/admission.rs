@@ -73,6 +73,7 @@ impl Streams {
             volume,
             volume_sources: VolumeSources::default().changed(begun, VolumeSource::State),
             gain: Arc::new(SharedGain::new(volume.factor())),
+            is_cut: false,
             state: State::Granted,
         };
         self.streams.insert(number, stream);

@@ -26,7 +26,7 @@ use crate::stream_part::fade_frames;
 /// leave there.
 const KEPT_SECONDS: usize = 4;
 const MOST_KEPT_BYTES: usize = 64 << 20;
-/// The same of all devices.
+/// The same of all devices; not of loops that have ended, until they are back.
 const MOST_KEPT_BYTES_OF_ALL: usize = 512 << 20;
 
 // Every name of a device can be published.

@@ -7,7 +7,6 @@ use rt::rate::duration_ns;
 use sys::memory::RingPopulation;
 
 use super::{State, Streams};
-use crate::stream_part::StreamOrder;
 
 /// How long this thread rests before each piece, ns, if nothing happens. The kernel tends to wake
 /// it on the CPU of the program that asks, and leaves that one there, runnable, until this thread
@@ -50,7 +49,9 @@ impl Populating {
         begun_ns: u64,
     ) -> io::Result<()> {
         if !population.step()? {
-            self.next_ns = None;
+            if self.rings.is_empty() {
+                self.next_ns = None;
+            }
             self.rings.push(Ring { stream, rate_hz, population, begun_ns });
         }
         Ok(())
@@ -118,15 +119,11 @@ impl Streams {
         }
     }
 
-    /// Ends a stream that its program has not ended. That is noted when it is back from its device.
+    /// Ends a stream that its program has not ended.
     pub(super) fn cut(&mut self, number: u32) {
-        let Some(stream) = self.streams.get(&number) else { return };
-        if !matches!(stream.state, State::Begun(_)) {
-            return self.end(number);
-        }
-        if let Some(device) = self.devices.get_mut(stream.device) {
-            device.order(StreamOrder::Close(number));
-            device.shared.call();
+        if let Some(stream) = self.streams.get_mut(&number) {
+            stream.is_cut = true;
+            self.end(number);
         }
     }
 }

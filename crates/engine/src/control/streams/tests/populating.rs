@@ -52,6 +52,18 @@ fn this_thread_rests_before_each_piece() {
 }
 
 #[test]
+fn a_stream_that_begins_keeps_no_other_ring_from_being_populated() {
+    let mut scenario = Scenario::new();
+    let first = scenario.long(1);
+    let frames = |scenario: &Scenario| scenario.streams.populating.populated_frames(first).unwrap();
+    let before = frames(&scenario);
+    let due_ns = scenario.streams.populate(|| 5).unwrap();
+    scenario.long(2);
+    scenario.streams.populate(|| due_ns);
+    assert!(frames(&scenario) > before);
+}
+
+#[test]
 fn the_ring_that_runs_out_first_comes_first() {
     let mut scenario = Scenario::new();
     let [first, second] = [scenario.long(1), scenario.long(2)];
@@ -72,12 +84,20 @@ fn the_ring_that_runs_out_first_comes_first() {
 #[test]
 fn a_stream_without_memory_is_reported_when_it_has_ended() {
     let mut scenario = Scenario::new();
-    let number = scenario.long(1);
-    let cut = |scenario: &mut Scenario| scenario.streams.cut(number);
-    assert!(!notices(&mut scenario, Watched::Devices, cut), "there is nothing to see yet");
-    let expected = ["begin".into(), format!("add {number}"), format!("close {number}")];
-    assert_eq!(scenario.ordered(), expected);
-    let returned = |scenario: &mut Scenario| scenario.streams.take_returns();
-    assert!(notices(&mut scenario, Watched::Devices, returned));
-    assert!(scenario.streams.is_empty());
+    let _other = devices::add(&mut scenario, "other");
+    for moves in [false, true] {
+        let number = scenario.long(1);
+        if moves {
+            let (to, all) = (Some("other"), Permissions::ALL);
+            let device = device(2);
+            scenario.streams.begin_move((1, process(1)), all, number, to, &device).unwrap();
+        }
+        let cut = |scenario: &mut Scenario| scenario.streams.cut(number);
+        assert!(!notices(&mut scenario, Watched::Devices, cut), "there is nothing to see yet");
+        assert_eq!(scenario.ordered().last(), Some(&format!("close {number}")));
+        let returned = |scenario: &mut Scenario| scenario.streams.take_returns();
+        assert!(notices(&mut scenario, Watched::Devices, returned));
+        assert!(scenario.streams.is_empty());
+        scenario.ordered();
+    }
 }
