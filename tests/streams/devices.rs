@@ -39,8 +39,10 @@ fn recorded(server: &Server, (recorder, path): (Program, PathBuf)) -> Result<Sou
 /// Waits until a stream plays on a device; `None`: the one that drives.
 fn await_playing_on(server: &Server, device: Option<&str>) {
     eventually("a stream plays there", || {
+        // Those that record count as playing.
         let is_it = |stream: &serde_json::Value| {
-            stream["plays"] == true && stream["device"].as_str() == device
+            let plays = stream["plays"] == true && stream["program"] == "consort play";
+            plays && stream["device"].as_str() == device
         };
         streams(server).iter().any(is_it).then_some(())
     });
