@@ -17,7 +17,7 @@ use crate::server::RATE_HZ;
 
 /// How long a system has until it sleeps as it will for hours: consort's control thread polls for
 /// 12 s after a request, the others suspend a device after 5 s.
-const SETTLE: Duration = Duration::from_secs(13);
+const SETTLE: Duration = Duration::from_secs(15);
 const OTHERS_SETTLE: Duration = Duration::from_secs(7);
 /// How many writings are looked at for a latency, where it is short.
 const SHORT_LATENCIES: usize = 50;
@@ -27,6 +27,10 @@ const CYCLE_FRAMES: u32 = 64;
 const STREAMS_PER_PROGRAM: u32 = 50;
 /// Within this time each stream that is played is asked for more: twice what it has queued.
 const TWO_QUEUES_SECONDS: u64 = 4;
+/// How often a player pauses and plays, where both are compared.
+const TURNS: usize = 11;
+/// How long what follows at once from a change of a player takes, and more.
+const AFTER_A_CHANGE: Duration = Duration::from_millis(300);
 
 /// What can be measured of each system by itself.
 pub struct Row {
@@ -260,23 +264,35 @@ fn neighbour_alone(scene: &mut Scene) -> Result<()> {
     node.close().map(drop)
 }
 
-/// What a stream that only goes to the device adds to the server's part of a cycle.
+/// What a stream that only goes to the device adds to the server's part of a cycle, while it plays.
+/// It pauses and plays in turns: what else the machine does changes both. Its program records the
+/// device all the time, which would not be mixed otherwise.
 fn stream_in_cycles(scene: &mut Scene) -> Result<()> {
     let Some(node) = scene.neighbour()? else { return Ok(()) };
     let cycles_per_second = f64::from(RATE_HZ / CYCLE_FRAMES);
-    let per_cycle_us = |spent: &Spent| {
+    let (_, monitor) = scene.desktop.installed.system.sink_and_monitor();
+    let mut player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    player.record(monitor, Path::new("/dev/null"))?;
+    scene.settle();
+    let pid = player.pid();
+    let mut per_cycle_us = |change| {
+        player.change(change)?;
+        std::thread::sleep(AFTER_A_CHANGE);
+        let length = Duration::from_secs(scene.arguments.seconds) / 4;
+        let spent = Spent::during(length, &scene.desktop, &[pid], &[node.pid()])?;
         let percent = spent.cpu_percent(|who| who == Who::Desktop(Role::Server));
-        percent / 100.0 / cycles_per_second * 1e6
+        anyhow::Ok(percent / 100.0 / cycles_per_second * 1e6)
     };
-    scene.settle();
-    let without = per_cycle_us(&scene.count(&[], &[node.pid()])?);
-    let player = Player::start(&scene.desktop, &Song::PATIENT)?;
-    scene.settle();
-    let with = per_cycle_us(&scene.count(&[player.pid()], &[node.pid()])?);
-    let pid = Some(player.pid());
-    scene.figure(pid, "CPU of the server per cycle without it", "µs", "", without)?;
-    scene.figure(pid, "CPU of the server per cycle with it", "µs", "", with)?;
-    scene.figure(pid, "more with it", "µs", "< 1", with - without)?;
+    let turns = (0..TURNS).map(|_| Ok((per_cycle_us("pause")?, per_cycle_us("resume")?)));
+    let turns = turns.collect::<Result<Vec<_>>>()?;
+    let of_all = |value: fn(&(f64, f64)) -> f64| {
+        median(turns.iter().map(value).collect()).context("there were turns")
+    };
+    let (paused, plays) = (of_all(|(paused, _)| *paused)?, of_all(|(_, plays)| *plays)?);
+    let more = of_all(|(paused, plays)| plays - paused)?;
+    scene.figure(Some(pid), "CPU of the server per cycle, paused", "µs", "", paused)?;
+    scene.figure(Some(pid), "CPU of the server per cycle", "µs", "", plays)?;
+    scene.figure(Some(pid), "more than paused", "µs", "< 1", more)?;
     player.stop()?;
     node.close().map(drop)
 }
