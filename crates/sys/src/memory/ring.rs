@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dsp::PeerSamples;
 use rt::shm::{Layout, RingHeader, RingShape};
-use rustix::mm::{Advice, MlockFlags, madvise, mlock_with, munlock};
+use rustix::mm::{MlockFlags, mlock_with, munlock};
 
 use super::population::PopulatedUntil;
 use super::shared::check_header;
@@ -89,9 +89,7 @@ impl OwnRing {
     /// # Errors
     /// `EINVAL` before Linux 5.14; `ENOMEM`.
     pub fn populate(&self) -> io::Result<()> {
-        let (base, bytes) = (self.mapping.base().as_ptr().cast(), self.mapping.len());
-        // SAFETY: the range is our own mapping, whose content the advice does not change.
-        Ok(unsafe { madvise(base, bytes, Advice::LinuxPopulateWrite) }?)
+        self.mapping.advise_to_populate(0..self.mapping.len())
     }
 
     /// Keeps the kernel from merging the ring's pages, for all who have it mapped, so that no write
@@ -281,6 +279,7 @@ fn lock(mapping: &Mapping, shape: RingShape, flags: MlockFlags) -> Result<(), Ri
 mod tests {
     use rustix::fs::{FallocateFlags, fallocate};
     use rustix::io::Errno;
+    use rustix::mm::{Advice, madvise};
 
     use super::*;
 
