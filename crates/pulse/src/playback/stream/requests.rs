@@ -34,9 +34,11 @@ const UNREAD_PART: u64 = 8;
 const LEAST_PERIODS_PERCENT: [u64; 2] = [25, 40];
 /// How long until the device wakes by its new depth.
 const SETTLED_NS: u64 = 200_000_000;
-/// How long the device's clock is not followed, after the beginning and after trouble.
+/// How long the device's clock is not followed, after the beginning and after trouble: the first
+/// time only that long, twice that if there is trouble again soon, and at most the longest.
 const BEGINNING_NS: u64 = 2_000_000_000;
-const CAUTIOUS_NS: u64 = 10_000_000_000;
+const SHORTEST_CAUTION_NS: u64 = 2_000_000_000;
+const LONGEST_CAUTION_NS: u64 = 10_000_000_000;
 
 /// How long a program takes to send what it was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +50,20 @@ pub(super) struct Answers {
     slowest_ns: u64,
     /// Until when the device's clock is not followed.
     cautious_until_ns: u64,
+    /// How long it was not followed after the last trouble; 0: there was none.
+    caution_ns: u64,
 }
 
 impl Answers {
     /// Supposes a time for the first answer.
     pub fn new(supposed_ns: u64) -> Self {
-        Self { planned_ns: 0, asked_ns: None, slowest_ns: supposed_ns, cautious_until_ns: 0 }
+        Self {
+            planned_ns: 0,
+            asked_ns: None,
+            slowest_ns: supposed_ns,
+            cautious_until_ns: 0,
+            caution_ns: 0,
+        }
     }
 
     fn asked(&mut self, now_ns: u64) {
@@ -76,9 +86,19 @@ impl Answers {
         self.cautious_until_ns = self.cautious_until_ns.max(now_ns + BEGINNING_NS);
     }
 
+    /// The program or the device was late, and nothing is lost: one such time in a while is no
+    /// reason to wake the program twice as often for long.
+    fn was_late(&mut self, now_ns: u64) {
+        let is_rare = now_ns >= self.cautious_until_ns.saturating_add(LONGEST_CAUTION_NS);
+        let longer_ns = if is_rare { 0 } else { 2 * self.caution_ns };
+        self.caution_ns = longer_ns.clamp(SHORTEST_CAUTION_NS, LONGEST_CAUTION_NS);
+        self.cautious_until_ns = self.cautious_until_ns.max(now_ns + self.caution_ns);
+    }
+
     /// The stream has run out of frames, or nearly.
     pub fn be_cautious(&mut self, now_ns: u64) {
-        self.cautious_until_ns = now_ns + CAUTIOUS_NS;
+        self.caution_ns = LONGEST_CAUTION_NS;
+        self.cautious_until_ns = now_ns + LONGEST_CAUTION_NS;
     }
 }
 
@@ -167,7 +187,7 @@ impl<O: Output> Playback<O> {
         if follows != self.follows_since_ns.is_some() {
             self.follows_since_ns = follows.then_some(now_ns);
             if !follows {
-                self.answers.be_cautious(now_ns);
+                self.answers.was_late(now_ns);
             }
             self.wish_depth();
         }
@@ -223,5 +243,26 @@ impl<O: Output> Playback<O> {
     /// Returns the time of two minimal requests, ns.
     pub(super) fn two_requests_ns(&self) -> u64 {
         self.pace().us(2 * self.minimum_request()) * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_followed_again_soon_unless_there_is_trouble_again() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let mut answers = Answers::new(0);
+        answers.began(0);
+        let mut late = |at: u64| {
+            answers.was_late(at * SECOND_NS);
+            answers.cautious_until_ns / SECOND_NS - at
+        };
+        assert_eq!([late(20), late(25), late(32), late(45), late(60)], [2, 4, 8, 10, 10]);
+        assert_eq!(late(100), 2, "that was long ago");
+        answers.be_cautious(200 * SECOND_NS);
+        answers.was_late(203 * SECOND_NS);
+        assert_eq!(answers.cautious_until_ns, 213 * SECOND_NS, "frames were missing");
     }
 }
