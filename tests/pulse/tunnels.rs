@@ -46,25 +46,67 @@ impl Scene {
     }
 }
 
+/// A clock that is being steered is off by this part at most.
+const STEERED_PART: f64 = 500e-6;
+
 /// By how much less than a tone the rest of a recording is heard, dB: the median of pieces of a
-/// hundredth of a second, in each of which the tone has the same phase. Clocks that are being
-/// steered do not change it much in so short a time.
+/// hundredth of a second, in each of which the tone has the same phase. How fast a clock runs that
+/// is being steered is found out for each piece, and is no distortion: a part of 40 ppm would
+/// already be a rest of -57 dB at 2 kHz.
 pub(crate) fn distortion_db(samples: &[f32], frequency_hz: f64) -> f64 {
     let step = std::f64::consts::TAU * frequency_hz / f64::from(RATE_HZ);
-    let piece = |piece: &[f32]| {
-        let half = piece.len() as f64 / 2.0;
-        let wave = |at: usize| (step * at as f64).sin_cos();
-        let all = || piece.iter().enumerate().map(|(at, sample)| (wave(at), f64::from(*sample)));
-        let sine = all().map(|((sine, _), sample)| sine * sample).sum::<f64>() / half;
-        let cosine = all().map(|((_, cosine), sample)| cosine * sample).sum::<f64>() / half;
-        let rest = all().map(|((of_sine, of_cosine), sample)| {
-            (sample - sine * of_sine - cosine * of_cosine).powi(2)
-        });
-        10.0 * (rest.sum::<f64>() / half / (sine * sine + cosine * cosine)).log10()
-    };
-    let mut all: Vec<f64> = samples.chunks_exact(RATE_HZ as usize / 100).map(piece).collect();
+    let mut all: Vec<f64> = samples
+        .chunks_exact(RATE_HZ as usize / 100)
+        .map(|piece| {
+            let rest = |off: f64| rest_db(piece, step * (1.0 + off));
+            let (mut low, mut high) = (-STEERED_PART, STEERED_PART);
+            while high - low > STEERED_PART / 1000.0 {
+                let third = (high - low) / 3.0;
+                if rest(low + third) < rest(high - third) {
+                    high -= third;
+                } else {
+                    low += third;
+                }
+            }
+            rest((low + high) / 2.0)
+        })
+        .collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// By how much less than a tone of `step` radians a frame the rest of a piece is, dB. The tone is
+/// fitted by least squares, also where its piece has no whole number of periods.
+fn rest_db(piece: &[f32], step: f64) -> f64 {
+    let all = || {
+        piece.iter().enumerate().map(|(at, sample)| {
+            let (sine, cosine) = (step * at as f64).sin_cos();
+            [sine, cosine, f64::from(*sample)]
+        })
+    };
+    let product = |one: usize, other: usize| all().map(|of| of[one] * of[other]).sum::<f64>();
+    let [ss, cc, sc] = [product(0, 0), product(1, 1), product(0, 1)];
+    let [xs, xc] = [product(2, 0), product(2, 1)];
+    let determinant = ss * cc - sc * sc;
+    let (sine, cosine) = ((xs * cc - xc * sc) / determinant, (xc * ss - xs * sc) / determinant);
+    let tone = |of: [f64; 3]| sine * of[0] + cosine * of[1];
+    let rest = all().map(|of| (of[2] - tone(of)).powi(2)).sum::<f64>();
+    10.0 * (rest / all().map(|of| tone(of).powi(2)).sum::<f64>()).log10()
+}
+
+#[test]
+fn a_steered_clock_is_no_distortion_and_a_second_tone_is() {
+    let tone = |hz: f64, level: f64| {
+        move |at: u32| (level * (std::f64::consts::TAU * hz * f64::from(at) / 48e3).sin()) as f32
+    };
+    let steered = tone(2000.0 * (1.0 + 200e-6), 0.5);
+    let clean: Vec<f32> = (0..48_000).map(&steered).collect();
+    assert!(distortion_db(&clean, 2000.0) < -100.0);
+    let second = tone(5000.0, 0.0005);
+    let rest: Vec<f32> = (0..48_000).map(|at| steered(at) + second(at)).collect();
+    assert!((-61.0..-59.0).contains(&distortion_db(&rest, 2000.0)));
+    let too_fast: Vec<f32> = (0..48_000).map(tone(2000.0 * 1.001, 0.5)).collect();
+    assert!(distortion_db(&too_fast, 2000.0) > -60.0);
 }
 
 /// Starts to record a source of Debian's PulseAudio.
@@ -96,7 +138,7 @@ fn what_is_played_on_a_tunnel_sink_is_heard_at_another_consort_without_distortio
             let frames = sounding.len();
             let distortion = distortion_db(sounding, hz);
             let is_whole = frames.abs_diff(4 * RATE_HZ as usize) < 2_000;
-            if !is_whole || distortion > -60.0 {
+            if !is_whole || distortion > -80.0 {
                 return Err(format!("{hz} Hz: {distortion} dB in {frames} frames"));
             }
         }
