@@ -60,7 +60,7 @@ pub(crate) fn distortion_db(samples: &[f32], frequency_hz: f64) -> f64 {
         .map(|piece| {
             let rest = |off: f64| rest_db(piece, step * (1.0 + off));
             let (mut low, mut high) = (-STEERED_PART, STEERED_PART);
-            while high - low > STEERED_PART / 1000.0 {
+            while high - low > STEERED_PART / 100_000.0 {
                 let third = (high - low) / 3.0;
                 if rest(low + third) < rest(high - third) {
                     high -= third;
