@@ -205,6 +205,10 @@ static void where(const char *name, pa_stream *stream, int with_read_index) {
     char before[sizeof path];
     strcpy(before, path);
     at("%s.%s", before, name);
+    /* PulseAudio may send the request that follows a writing after the answer to what was asked
+       next. One of two more answers comes after it. */
+    timing(stream);
+    timing(stream);
     const pa_timing_info *info = timing(stream);
     number("write-index", info->write_index);
     yes("write-index-corrupt", info->write_index_corrupt);
