@@ -86,8 +86,8 @@ impl Answers {
         self.cautious_until_ns = self.cautious_until_ns.max(now_ns + BEGINNING_NS);
     }
 
-    /// The program or the device was late, and nothing is lost: one such time in a while is no
-    /// reason to wake the program twice as often for long.
+    /// The program or the device was late, or the stream paused, and nothing is lost: one such time
+    /// in a while is no reason to wake the program twice as often for long.
     fn was_late(&mut self, now_ns: u64) {
         let is_rare = now_ns >= self.cautious_until_ns.saturating_add(LONGEST_CAUTION_NS);
         let longer_ns = if is_rare { 0 } else { 2 * self.caution_ns };
