@@ -27,7 +27,8 @@ pub trait StreamMemory {
     /// [`MAX_GAIN`](rt::stream::MAX_GAIN). It may be another one each time.
     fn volume(&self) -> f32;
 
-    /// Returns the position up to which the program has written: never less than before.
+    /// Returns the position up to which the program has written: never less than before, nor than
+    /// it had when it made the last wish that was returned.
     fn written(&mut self) -> u64;
 
     /// Copies samples of a channel, from `position` on, into private memory. They may have any

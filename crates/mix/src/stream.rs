@@ -196,10 +196,7 @@ impl<M: StreamMemory> Stream<M> {
             // What it fades out over was there before.
             return self.end == End::Asked || is_moved;
         }
-        self.written = self.memory.written();
-        if self.waiting.is_none() {
-            self.waiting = self.memory.next_wish();
-        }
+        self.waiting = self.next_wish();
         let is_rerouted = self.rerouted.is_some() && self.routes.has_room();
         let is_new = is_moved || is_rerouted || self.goes_on;
         is_new || self.waiting.is_some() || self.timeline.can_be_fed(self.written)
@@ -234,11 +231,16 @@ impl<M: StreamMemory> Stream<M> {
         }
     }
 
+    /// Takes the next wish, and with it all that was written before the program wished.
+    fn next_wish(&mut self) -> Option<NumberedWish> {
+        let next = self.waiting.take().or_else(|| self.memory.next_wish());
+        self.written = self.memory.written();
+        next
+    }
+
     fn obey(&mut self, at: u64) {
         for _ in 0..WISHES_AT_ONCE {
-            let Some(next) = self.waiting.take().or_else(|| self.memory.next_wish()) else {
-                return;
-            };
+            let Some(next) = self.next_wish() else { return };
             let Some(wish) = next.wish.filter(|wish| self.is_possible(*wish)) else {
                 self.memory.acknowledge(next.number, None);
                 continue;

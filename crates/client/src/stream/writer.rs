@@ -24,12 +24,12 @@ impl StreamWriter {
     /// Returns this stream on another server, with a ring into which the frames were
     /// [copied](Self::copy_ring).
     pub(super) fn following(&self, ring: OwnRing, control: StreamControl) -> Self {
-        ring.header().publish(self.position);
         Self { ring, control, position: self.position }
     }
 
-    /// Returns a ring of another shape with the frames from `from` on, also those that are not
-    /// published yet, as far as they have room.
+    /// Returns a ring of another shape with the frames from `from` on, as far as they have room:
+    /// published as far as they are, since the next server plays at once, and the others behind
+    /// them.
     pub(super) fn copy_ring(&self, from: u64, shape: RingShape) -> Result<OwnRing, Error> {
         let mut copy = OwnRing::create(shape)?;
         let capacity = shape.capacity_frames().min(self.ring.shape().capacity_frames());
@@ -47,6 +47,7 @@ impl StreamWriter {
                 rest = later;
             }
         }
+        copy.header().publish(self.position);
         Ok(copy)
     }
 

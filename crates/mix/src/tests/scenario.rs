@@ -54,6 +54,9 @@ pub(super) struct Memory {
     /// And in all of them, by device frame.
     pub(super) heard: Vec<(u64, Vec<Vec<f32>>)>,
     pub(super) written: u64,
+    /// Frames that the program writes just before it makes the wish of a number, and both while the
+    /// device looks.
+    pub(super) written_before: Option<(u64, u64)>,
     pub(super) lowest: u64,
     pub(super) misses: Vec<Miss>,
     pub(super) timing: Timing,
@@ -76,6 +79,7 @@ impl Memory {
             cycle: vec![Vec::new(); CHANNELS],
             heard: Vec::new(),
             written,
+            written_before: None,
             lowest: 0,
             misses: Vec::new(),
             timing: Timing::default(),
@@ -99,7 +103,12 @@ impl StreamMemory for Shared {
     }
 
     fn next_wish(&mut self) -> Option<NumberedWish> {
-        self.borrow_mut().wishes.pop_front()
+        let mut memory = self.borrow_mut();
+        let next = memory.wishes.pop_front()?;
+        if let Some((_, frames)) = memory.written_before.take_if(|(wish, _)| *wish == next.number) {
+            memory.written += frames;
+        }
+        Some(next)
     }
 
     fn acknowledge(&mut self, number: u64, device_frame: Option<u64>) {

@@ -255,3 +255,22 @@ fn a_drain_while_the_last_frames_fade_out_cuts_nothing() {
     assert_eq!(scenario.streams[0].borrow().timing.position, 4800 + 120);
     assert!(scenario.device.is_parked());
 }
+
+#[test]
+fn what_is_written_before_a_wish_is_played_when_that_is_obeyed() {
+    // The device has read the first wish when it looks how much is written, and takes the others
+    // while it obeys that one.
+    for wish in 1..=3 {
+        let mut scenario = Scenario::new(1, 0, Faults::default());
+        scenario.streams[0].borrow_mut().written_before = Some((wish, 48_000));
+        let before = [Wish::Depth { frames: 9600 }, Wish::Hold];
+        for before in before.into_iter().take(wish as usize - 1) {
+            scenario.streams[0].borrow_mut().wish(before);
+        }
+        scenario.wish(0, Wish::Run);
+        scenario.pass(3000 * MS);
+        let memory = scenario.streams[0].borrow();
+        assert_eq!((memory.written, &memory.misses[..]), (48_000, &[][..]), "wish {wish}");
+        assert_eq!(memory.timing.position, 48_000, "wish {wish}");
+    }
+}

@@ -256,6 +256,16 @@ fn what_was_queued_is_played_by_the_next_server_from_any_position_in_a_ring_of_a
 }
 
 #[test]
+fn what_was_queued_is_there_before_the_next_server_has_the_ring() {
+    let (mut writer, _player) = playback(shape(1, 1024));
+    writer.write(Samples::Interleaved(&woven(0, 1000, 1)));
+    let ring = writer.copy_ring(100, shape(1, 1024)).expect("memory");
+    let (_wishes, memfd) = wishes();
+    let (player, _page) = Player::receive(ring.shape(), copy(&ring), memfd);
+    assert_eq!(player.stream.beginning_at(100).written(), 1000);
+}
+
+#[test]
 fn the_next_server_is_told_what_the_program_wants_and_counts_go_on() {
     let (mut writer, mut player) = playback(shape(1, 1024));
     writer.write(Samples::Interleaved(&woven(0, 1000, 1)));
