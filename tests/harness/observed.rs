@@ -38,6 +38,14 @@ impl Server {
         status(&self.observer())
     }
 
+    /// The same of a server that something slows down.
+    ///
+    /// # Errors
+    /// It has not answered in time.
+    pub fn status_in_time(&self) -> Result<Status, client::Error> {
+        Observer::open_at(&self.socket(), NAME)?.status()
+    }
+
     /// The client of this name, as the status has it.
     pub fn client(&self, name: &str) -> Option<ClientStatus> {
         client(&self.observer(), name)

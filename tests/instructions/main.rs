@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use harness::{Counts, Server, in_three_attempts};
+use proto::status::Status;
 use tempfile::TempDir;
 
 /// Cycles to count over, at least: the cost of the start is spread over them.
@@ -77,11 +78,15 @@ fn of_server(clients: usize) -> Result<u64, String> {
     }
     // Rarely asked: valgrind runs one thread at a time, and an answer would keep cycles waiting.
     let end = Instant::now() + LONGEST;
-    while server.cycles() < LONG_CYCLES {
-        assert!(Instant::now() < end, "{} cycles of {LONG_CYCLES}", server.cycles());
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    let (cycles, xruns) = (server.cycles(), server.status().xruns);
+    let Status { cycles, xruns, .. } = loop {
+        let status = server.status_in_time();
+        match status {
+            Ok(status) if status.cycles >= LONG_CYCLES => break status,
+            Err(error) if Instant::now() >= end => return Err(error.to_string()),
+            Ok(status) if Instant::now() >= end => panic!("{} cycles", status.cycles),
+            _ => std::thread::sleep(Duration::from_secs(1)),
+        }
+    };
     server.into_program().terminate().expect_success();
     if u64::from(xruns) > cycles / MISSED {
         return Err(format!("{xruns} xruns in {cycles} cycles"));

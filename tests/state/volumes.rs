@@ -100,20 +100,21 @@ fn two_streams_of_one_name_return_with_their_own_volumes() {
     let mut server = Server::start_in(directory, &options);
     let path = song(&server);
     let _players = [(); 2].map(|()| server.spawn_consort(&["play", &path]));
+    // One that returns is there, with the volume of its name, before it has its own and plays.
     let all = |server: &Server| {
         let status = server.consort_json(&["status"]);
-        let streams = status["streams"].as_array()?.iter();
-        let volumes: Vec<Value> = streams.map(|stream| stream["volume"].clone()).collect();
+        let playing = status["streams"].as_array()?.iter().filter(|stream| stream["plays"] == true);
+        let volumes: Vec<Value> = playing.map(|stream| stream["volume"].clone()).collect();
         (volumes.len() == 2).then_some(volumes)
     };
-    eventually("both have streams", || all(&server));
+    eventually("both play", || all(&server));
     server.consort(&["volume", "2", "0.5"]).expect_success();
     eventually("it is written", || {
         std::fs::read_to_string(&kept).ok()?.contains("stream_volumes").then_some(())
     });
     server.kill();
     server.start_again();
-    let mut volumes = eventually("both have returned", || all(&server));
+    let mut volumes = eventually("both play again", || all(&server));
     volumes.sort_by(|one, other| one.as_f64().partial_cmp(&other.as_f64()).expect("numbers"));
     assert_eq!(volumes, [0.5, 1.0].map(Value::from));
 }
