@@ -36,14 +36,33 @@ impl Server {
     pub fn probe_with(&self, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Program {
         let mut command = self.probe_command(arguments);
         prepare(&mut command);
-        let mut program = Program::start(command);
-        eventually(&format!("probe {arguments:?} is ready"), || {
-            let ready = program.stdout().contains("ready\n");
-            assert!(ready || program.is_running(), "probe {arguments:?}: {}", program.stderr());
-            ready.then_some(())
-        });
-        program
+        ready(command).unwrap_or_else(|error| panic!("{error}"))
     }
+
+    /// The same, where something slows the server down.
+    ///
+    /// # Errors
+    /// It has ended: the server has not answered in time.
+    pub fn probe_in_time(&self, arguments: &[&str]) -> Result<Program, String> {
+        ready(self.probe_command(arguments))
+    }
+}
+
+/// Starts a probe and waits until it is ready.
+///
+/// # Errors
+/// It has ended.
+fn ready(command: Command) -> Result<Program, String> {
+    let called = format!("{command:?}");
+    let mut program = Program::start(command);
+    eventually(&format!("{called} is ready"), || {
+        let is_ready = program.stdout().contains("ready\n");
+        (is_ready || !program.is_running()).then_some(())
+    });
+    if program.stdout().contains("ready\n") {
+        return Ok(program);
+    }
+    Err(format!("{called}: {}", program.stderr()))
 }
 
 impl Counts {

@@ -27,6 +27,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// nothing: the conversions of a device have figures of their own.
 const QUANTUM: [&str; 4] = ["--driver", "timer", "--quantum", "512"];
 
+/// What the server's driver thread calls once for each cycle.
+const CYCLE: &str = "CycleThread::cycle";
+
 // Limits, a fifth above what was counted when they were set; a change that raises one says what it
 // buys.
 
@@ -59,6 +62,22 @@ fn counted(report: &Path) -> u64 {
     total.trim().parse().expect("a number")
 }
 
+/// How often a function was called, in a report that is complete.
+fn calls(report: &Path, function: &str) -> u64 {
+    let text = std::fs::read_to_string(report).expect("valgrind has written its report");
+    // "fn=(7) name", or "cfn=(7) name" before a line "calls=9 0"; the name stands there once.
+    let lines: Vec<&str> = text.lines().collect();
+    let functions =
+        lines.iter().filter_map(|line| line.strip_prefix('c').unwrap_or(line).strip_prefix("fn="));
+    let id = functions
+        .filter_map(|named| named.split_once(' '))
+        .find(|(_, name)| name.ends_with(function));
+    let called = format!("cfn={}", id.expect("it was called").0);
+    let of_it = lines.windows(2).filter(|pair| pair[0].split(' ').next() == Some(&called));
+    let counts = of_it.filter_map(|pair| pair[1].strip_prefix("calls=")?.split(' ').next());
+    counts.map(|count| count.parse::<u64>().expect("a number")).sum()
+}
+
 /// Instructions of one cycle of a server whose clients stand in a row.
 ///
 /// # Errors
@@ -67,31 +86,51 @@ fn of_server(clients: usize) -> Result<u64, String> {
     let reports = TempDir::new().expect("a temporary directory");
     let report = reports.path().join("server");
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let under = |command: &mut Command| counting(command, &["*CycleThread*::cycle"], &report);
-    let server = Server::start_with(directory, &LONG_QUANTUM, under);
+    let under = |command: &mut Command| counting(command, &[&format!("*{CYCLE}")], &report);
+    let mut server = Server::start_with(directory, &LONG_QUANTUM, under);
     let mut programs = Vec::new();
     let mut heard = "system:capture_1".to_owned();
     for number in 0..clients {
         let name = format!("client{number}");
-        programs.push(server.probe(&["thru", &name, "--from", &heard]));
+        programs.push(server.probe_in_time(&["thru", &name, "--from", &heard])?);
         heard = format!("{name}:out");
     }
-    // Rarely asked: valgrind runs one thread at a time, and an answer would keep cycles waiting.
-    let end = Instant::now() + LONGEST;
-    let Status { cycles, xruns, .. } = loop {
-        let status = server.status_in_time();
-        match status {
-            Ok(status) if status.cycles >= LONG_CYCLES => break status,
-            Err(error) if Instant::now() >= end => return Err(error.to_string()),
-            Ok(status) if Instant::now() >= end => panic!("{} cycles", status.cycles),
-            _ => std::thread::sleep(Duration::from_secs(1)),
-        }
-    };
+    // Cycles that ran before all clients were there do not count.
+    zero(server.program().id());
+    let before = status_after(&server, 0)?;
+    let after = status_after(&server, before.cycles + LONG_CYCLES)?;
     server.into_program().terminate().expect_success();
+    let (cycles, xruns) = (after.cycles - before.cycles, after.xruns - before.xruns);
     if u64::from(xruns) > cycles / MISSED {
         return Err(format!("{xruns} xruns in {cycles} cycles"));
     }
-    Ok(counted(&report) / cycles)
+    // Until the server's end, which takes a while, there were more of them.
+    Ok(counted(&report) / calls(&report, CYCLE))
+}
+
+/// Has valgrind count in this process from now on.
+fn zero(process: u32) {
+    let mut command = Command::new("callgrind_control");
+    command.arg("--zero").arg(process.to_string());
+    let output = command.output().expect("callgrind_control runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Returns the status of a server under valgrind once it has run this many cycles.
+///
+/// # Errors
+/// The machine was too slow.
+fn status_after(server: &Server, cycles: u64) -> Result<Status, String> {
+    let end = Instant::now() + LONGEST;
+    loop {
+        // Rarely asked: valgrind runs one thread at a time, and an answer keeps cycles waiting.
+        match server.status_in_time() {
+            Ok(status) if status.cycles >= cycles => return Ok(status),
+            _ if Instant::now() < end => std::thread::sleep(Duration::from_secs(1)),
+            Ok(status) => return Err(format!("{} cycles of {cycles}", status.cycles)),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
 }
 
 #[test]
