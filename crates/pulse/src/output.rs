@@ -135,6 +135,9 @@ pub(crate) trait Devices {
     /// Returns those that there are, the one that drives first; `None` as long as no server says.
     fn list(&mut self) -> Option<Vec<DeviceStatus>>;
 
+    /// Returns whether [`list`](Self::list) may be another one than last time. It asks no server.
+    fn may_have_changed(&self) -> bool;
+
     /// Returns the roles of the graph's active clients that state one; `None` if no server says.
     fn client_roles(&mut self) -> Option<Vec<ClientRole>>;
 

@@ -40,6 +40,12 @@ impl ServerWatch {
         Ok(Self { requests, of })
     }
 
+    /// Returns whether [`has_changed`](Self::has_changed) has something to say. Does not wait.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.requests.socket().has_unread()
+    }
+
     /// Returns whether something has changed since the last time. Does not wait.
     ///
     /// # Errors

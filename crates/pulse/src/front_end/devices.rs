@@ -34,6 +34,14 @@ impl<D: Devices> FrontEnd<D> {
         self.announce_states(now_ns);
     }
 
+    /// Does the same as [`refresh`](Self::refresh) for a stream that begins, and is to be heard
+    /// soon: the server is asked only if something may have changed.
+    pub(super) fn refresh_if_changed(&mut self, now_ns: u64) {
+        if self.devices.may_have_changed() {
+            self.refresh(now_ns);
+        }
+    }
+
     /// Asks the server for its devices, and carries out what has changed.
     pub(super) fn refresh(&mut self, now_ns: u64) {
         let before = self.defaults();

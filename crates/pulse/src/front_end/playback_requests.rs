@@ -65,7 +65,7 @@ impl<D: Devices> FrontEnd<D> {
         asked: &PlaybackStreamParams,
         now_ns: u64,
     ) -> Result<(u32, u32), PulseError> {
-        self.refresh(now_ns);
+        self.refresh_if_changed(now_ns);
         let sink = self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let account = known.origin.account;

@@ -148,7 +148,7 @@ impl<D: Devices> FrontEnd<D> {
         asked: &RecordStreamParams,
         now_ns: u64,
     ) -> Result<u32, PulseError> {
-        self.refresh(now_ns);
+        self.refresh_if_changed(now_ns);
         let named = (asked.source_index, asked.source_name.as_deref());
         let monitors = asked.direct_on_input_index;
         let source = match monitors {

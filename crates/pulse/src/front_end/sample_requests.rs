@@ -166,7 +166,7 @@ impl<D: Devices> FrontEnd<D> {
         if !is_name(&asked.name) {
             return Err(PulseError::Invalid);
         }
-        self.refresh(now_ns);
+        self.refresh_if_changed(now_ns);
         let sink = self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
         let owner = self.owner_of_samples(client);
         let sample = self.samples.find(owner, &asked.name).ok_or(PulseError::NoEntity)?;

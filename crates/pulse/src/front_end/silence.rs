@@ -41,6 +41,10 @@ pub(crate) struct Silence {
     pub reported: Vec<String>,
     /// The server refuses another volume, a recording or a device.
     pub refuses: bool,
+    /// The devices when it was last asked for them.
+    listed: Vec<DeviceStatus>,
+    /// How often it was.
+    pub lists: usize,
 }
 
 /// A device without hardware, whose volume nobody has changed.
@@ -71,6 +75,8 @@ impl Silence {
             listening: BTreeMap::new(),
             reported: Vec::new(),
             refuses: false,
+            listed: Vec::new(),
+            lists: 0,
         }
     }
 
@@ -98,7 +104,12 @@ impl Devices for Silence {
     type Input = Tone;
 
     fn list(&mut self) -> Option<Vec<DeviceStatus>> {
+        (self.listed, self.lists) = (self.devices.clone(), self.lists + 1);
         (!self.is_away).then(|| self.devices.clone())
+    }
+
+    fn may_have_changed(&self) -> bool {
+        self.devices != self.listed
     }
 
     fn client_roles(&mut self) -> Option<Vec<ClientRole>> {

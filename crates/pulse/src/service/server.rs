@@ -249,6 +249,11 @@ impl Devices for ServerDevices {
         Some(all)
     }
 
+    fn may_have_changed(&self) -> bool {
+        // The watch is read, and then the devices, when it is this one's turn in the event loop.
+        self.watch().is_none_or(ServerWatch::is_ready)
+    }
+
     fn client_roles(&mut self) -> Option<Vec<ClientRole>> {
         self.ask(StreamConnection::client_roles).ok()
     }
