@@ -155,6 +155,8 @@ pub(crate) struct FrontEnd<D: Devices> {
     admission: Admission,
     clients: BTreeMap<u32, Client>,
     inputs: SinkInputs<D::Output>,
+    /// Indices of those that have not begun yet, as far as they are still there.
+    beginning: Vec<u32>,
     uploads: Vec<Upload>,
     samples: Samples,
     outputs: BTreeMap<u32, SourceOutput<D::Input>>,
@@ -191,6 +193,7 @@ impl<D: Devices> FrontEnd<D> {
             admission: Admission::default(),
             clients: BTreeMap::new(),
             inputs: SinkInputs::default(),
+            beginning: Vec::new(),
             uploads: Vec::new(),
             samples: Samples::default(),
             outputs: BTreeMap::new(),

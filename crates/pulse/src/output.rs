@@ -198,7 +198,7 @@ pub(crate) trait Devices {
     /// Leaves a line to the user that runs this.
     fn report(&mut self, line: String);
 
-    /// Opens a stream, which holds at position 0.
+    /// Opens a stream, which holds at position 0 once it has [begun](Output::begin).
     ///
     /// # Errors
     /// The server refuses it.
@@ -233,6 +233,14 @@ pub(crate) trait Devices {
 
 /// The program's end of a stream: a ring and wishes. Positions count its frames.
 pub(crate) trait Output {
+    /// Makes the memory of a stream that was just opened, which takes a while: as long as it has
+    /// not begun, wishes are kept, and nothing is written. It may hold fewer frames than was
+    /// granted.
+    ///
+    /// # Errors
+    /// The server refuses it now: it [has ended](Self::has_ended).
+    fn begin(&mut self) -> Result<(), Refusal>;
+
     /// Returns its number on the server.
     fn number(&self) -> u32;
 

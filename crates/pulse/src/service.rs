@@ -309,12 +309,13 @@ impl Service {
         }
     }
 
-    /// Sends what the front end has for programs, and disconnects those that are to be.
+    /// Sends what the front end has for programs, and disconnects those that are to be. Streams
+    /// that were opened begin after that.
     fn carry_out(&mut self) {
         let mut touched = Vec::new();
         loop {
             let effects = self.front_end.take_effects();
-            if effects.is_empty() {
+            if effects.is_empty() && !self.front_end.begin_streams(now_ns()) {
                 break;
             }
             for effect in effects {

@@ -10,13 +10,12 @@ use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
 };
 use rt::shm::StreamPage;
-use sys::memory::OwnRing;
 use sys::runtime_directory::ControlSockets;
 
-use super::opening::{begin_playback, begin_recording, open};
+use super::opening::{begin_recording, open};
 use super::returning::close;
 use super::server::{ServerAddress, ServerSocket, StreamServer};
-use super::{PlaybackStream, RecordStream, StreamControl, StreamReader, StreamWriter};
+use super::{GrantedPlayback, PlaybackStream, RecordStream, StreamControl, StreamReader};
 use crate::Error;
 use crate::registry_view::PortInfo;
 use crate::requests::{Requests, server_name};
@@ -130,20 +129,21 @@ impl StreamConnection {
     /// [`Error::Refused`] with the server's reason; [`Error::Memory`] if there is no memory for the
     /// ring; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn play(&self, options: PlaybackOptions) -> Result<PlaybackStream, Error> {
-        self.play_for(0, options)
+        self.grant_for(0, options)?.begin()
     }
 
-    /// Opens a playback stream for another program, one of those that this process plays for: the
-    /// streams of an account count together, not with those of this process.
+    /// Asks for a playback stream for another program, one of those that this process plays for:
+    /// the streams of an account count together, not with those of this process. What the server
+    /// grants is known before the memory of the stream is made.
     ///
     /// # Errors
-    /// Those of [`play`](Self::play).
-    pub fn play_for(
+    /// [`Error::Refused`] with the server's reason; [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn grant_for(
         &self,
         account: u32,
         options: PlaybackOptions,
-    ) -> Result<PlaybackStream, Error> {
-        self.open_playback(new_playback(account, options), 0)
+    ) -> Result<GrantedPlayback, Error> {
+        self.grant(new_playback(account, options))
     }
 
     /// Opens a playback stream whose first frame has this position, for a program that can convert
@@ -159,20 +159,13 @@ impl StreamConnection {
         options: PlaybackOptions,
         position: u64,
     ) -> Result<PlaybackStream, Error> {
-        self.open_playback(NewStream { reopens: true, ..new_playback(0, options) }, position)
+        let new = NewStream { reopens: true, ..new_playback(0, options) };
+        self.grant(new)?.begin_at(position)
     }
 
-    fn open_playback(&self, new: NewStream, position: u64) -> Result<PlaybackStream, Error> {
+    fn grant(&self, new: NewStream) -> Result<GrantedPlayback, Error> {
         let grant = open(self.requests(), new.clone())?;
-        let make = |shape| {
-            let ring = OwnRing::create(shape)?;
-            ring.header().publish(position);
-            Ok(ring)
-        };
-        let (grant, ring, pages) = begin_playback(self.requests(), grant, position, make)?;
-        let writer = StreamWriter::new(ring, StreamControl::new(pages.wishes, pages.page));
-        let writer = writer.beginning_at(position);
-        Ok(PlaybackStream::new(Arc::clone(&self.server), &grant, new, writer))
+        Ok(GrantedPlayback::new(Arc::clone(&self.server), new, grant))
     }
 }
 
@@ -212,7 +205,8 @@ impl StreamConnection {
         self.open_recording(NewStream { reopens: true, ..new_recording(0, options) }, &[])
     }
 
-    /// Opens a record stream for another program, as [`play_for`](Self::play_for) does.
+    /// Opens a record stream for another program, which counts as one of
+    /// [`grant_for`](Self::grant_for).
     ///
     /// # Errors
     /// Those of [`record`](Self::record).

@@ -15,7 +15,7 @@ use crate::requests::Requests;
 const OTHER_REPLY: Error = Error::OTHER_REPLY;
 
 /// A stream that the server has granted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) stream: u32,
     pub(super) shape: RingShape,

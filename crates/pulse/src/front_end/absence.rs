@@ -175,6 +175,16 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
+    /// A stream has no server that answers: the next turn of the event loop looks for a place.
+    pub(super) fn set_adrift(&mut self, index: u32, now_ns: u64) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        input.adrift = Some(Adrift::Ended);
+        input.playback.leave(now_ns);
+        self.states.is_stale = true;
+        self.absence.wait_until(now_ns.saturating_add(REOPENING_NS));
+        self.absence.retry_ns = Some(now_ns);
+    }
+
     /// Has recordings go on as other streams whose source has other samples than they are converted
     /// from: they stay in the graph with another driver. As long as it captures nothing, they wait.
     pub(super) fn convert_recordings_again(&mut self, now_ns: u64) {

@@ -100,6 +100,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Takes a frame of a program.
     pub fn frame(&mut self, client: u32, frame: Frame<'_>, now_ns: u64) {
+        self.begin_streams(now_ns);
         match frame {
             Frame::Packet(bytes) => {
                 self.end_idle_times(now_ns);

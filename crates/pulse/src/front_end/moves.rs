@@ -68,7 +68,7 @@ impl<D: Devices> FrontEnd<D> {
                 requested: input.requested,
                 volume: input.playback.output().volume(),
             };
-            let (output, attributes) = self.open_on(opening)?;
+            let (output, attributes) = self.begin_on(opening)?;
             let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
             let gains = input.gains(&stream.map);
             let gone_on = input.playback.go_on_with(output, stream, attributes, gains, now_ns);

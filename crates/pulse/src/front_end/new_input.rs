@@ -11,7 +11,7 @@ use super::samples::Feed;
 use super::sink_inputs::{Owner, SinkInput};
 use super::treatment::{Treatment, is_chosen, restored};
 use super::{FrontEnd, MAX_STREAMS_OF_ONE};
-use crate::output::{Devices, NewOutput};
+use crate::output::{Devices, NewOutput, Output, Refusal};
 use crate::playback::{Attributes, Pace, Playback, Requested, gains, most_us};
 
 /// A stream to be begun.
@@ -56,6 +56,20 @@ pub(super) struct Opening {
     pub volume: Volume,
 }
 
+impl NewInput {
+    fn opening(&self) -> Opening {
+        Opening {
+            sink: self.sink,
+            account: self.account,
+            program_name: self.program_name.clone(),
+            name: media_name(&self.props),
+            program: self.program,
+            requested: self.requested,
+            volume: Volume::default(),
+        }
+    }
+}
+
 impl<D: Devices> FrontEnd<D> {
     /// Checks whether a program may have another stream.
     ///
@@ -68,20 +82,33 @@ impl<D: Devices> FrontEnd<D> {
         if plays + records >= MAX_STREAMS_OF_ONE { Err(PulseError::TooLarge) } else { Ok(()) }
     }
 
-    /// Begins a stream, which holds; returns its index.
+    /// Opens a stream, which holds; returns its index. Its program is answered before the stream
+    /// [begins](Self::begin_streams): making its memory takes about as long as the program needs
+    /// for its first frames, so both are done at once.
     ///
     /// # Errors
     /// There is no such sink, or the server refuses the stream.
+    pub(super) fn open_input(&mut self, new: NewInput) -> Result<u32, PulseError> {
+        let opened = self.open_on(new.opening())?;
+        let index = self.add_input(new, opened)?;
+        self.beginning.push(index);
+        Ok(index)
+    }
+
+    /// The same of a stream that begins at once.
+    ///
+    /// # Errors
+    /// Those of [`open_input`](Self::open_input).
     pub(super) fn begin_input(&mut self, new: NewInput) -> Result<u32, PulseError> {
-        let (output, within) = self.open_on(Opening {
-            sink: new.sink,
-            account: new.account,
-            program_name: new.program_name.clone(),
-            name: media_name(&new.props),
-            program: new.program,
-            requested: new.requested,
-            volume: Volume::default(),
-        })?;
+        let begun = self.begin_on(new.opening())?;
+        self.add_input(new, begun)
+    }
+
+    fn add_input(
+        &mut self,
+        new: NewInput,
+        (output, within): (D::Output, Attributes),
+    ) -> Result<u32, PulseError> {
         let stream = self.sinks.get(new.sink).ok_or(PulseError::NoEntity)?.stream();
         let (treatment, start) = new.start;
         let volume = start.volume.value.map(|volume| restored(&volume, &new.program.map));
@@ -115,14 +142,51 @@ impl<D: Devices> FrontEnd<D> {
         Ok(index)
     }
 
+    /// Begins the streams that were opened; returns whether there were any. Called once their
+    /// programs have been answered, or before the next packet of a program.
+    pub fn begin_streams(&mut self, now_ns: u64) -> bool {
+        let opened = std::mem::take(&mut self.beginning);
+        for index in &opened {
+            let Some(input) = self.inputs.get_mut(*index) else { continue };
+            let granted_us = input.playback.most_us();
+            match input.playback.begin() {
+                Ok(()) if input.playback.most_us() != granted_us => {
+                    // Memory has become short since: its program is notified of what it has now.
+                    let (pace, most_us) = (input.playback.pace(), input.playback.most_us());
+                    input.playback.set_attributes(input.requested.grant_within(pace, most_us));
+                    let sink = input.sink;
+                    self.input_has_moved(*index, sink, now_ns);
+                }
+                Ok(()) => {}
+                Err(Refusal::NotNow) => self.set_adrift(*index, now_ns),
+                Err(Refusal::Never) => self.kill_input(*index),
+            }
+        }
+        !opened.is_empty()
+    }
+
+    /// Opens a stream of the server, and begins it; returns it with what its program is granted.
+    ///
+    /// # Errors
+    /// Those of [`open_on`](Self::open_on).
+    pub(super) fn begin_on(
+        &mut self,
+        opening: Opening,
+    ) -> Result<(D::Output, Attributes), PulseError> {
+        let sink = self.sinks.get(opening.sink).ok_or(PulseError::NoEntity)?;
+        let rate_hz = sink.format.rate_hz;
+        let (requested, pace) = (opening.requested, Pace::of(&opening.program));
+        let (mut output, _) = self.open_on(opening)?;
+        output.begin().map_err(or_later(PulseError::TooLarge))?;
+        let within = requested.grant_within(pace, most_us(&output, rate_hz));
+        Ok((output, within))
+    }
+
     /// Opens a stream of the server; returns it with what its program is granted.
     ///
     /// # Errors
     /// There is no such sink, or the server refuses the stream.
-    pub(super) fn open_on(
-        &mut self,
-        opening: Opening,
-    ) -> Result<(D::Output, Attributes), PulseError> {
+    fn open_on(&mut self, opening: Opening) -> Result<(D::Output, Attributes), PulseError> {
         let sink = self.sinks.get(opening.sink).ok_or(PulseError::NoEntity)?;
         let rate_hz = sink.format.rate_hz;
         let pace = Pace::of(&opening.program);

@@ -27,7 +27,7 @@ impl<D: Devices> FrontEnd<D> {
         asked: &PlaybackStreamParams,
         now_ns: u64,
     ) -> Answered {
-        let (index, channel) = self.open_input(client, asked, now_ns)?;
+        let (index, channel) = self.open_stream(client, asked, now_ns)?;
         let input = self.inputs.get_mut(index).ok_or(PulseError::Internal)?;
         let sink = input.sink;
         let is_held = self.sinks.get(sink).is_some_and(|sink| sink.is_suspended);
@@ -59,7 +59,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Opens a stream; returns its index, and the channel by which its program knows it.
-    fn open_input(
+    fn open_stream(
         &mut self,
         client: u32,
         asked: &PlaybackStreamParams,
@@ -87,7 +87,7 @@ impl<D: Devices> FrontEnd<D> {
         let volume = volume(asked, program.map.channels())?;
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let channel = known.take_channel();
-        let index = self.begin_input(NewInput {
+        let index = self.open_input(NewInput {
             owner: Some(Owner { client, channel }),
             feed: None,
             account,

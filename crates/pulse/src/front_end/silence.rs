@@ -45,6 +45,8 @@ pub(crate) struct Silence {
     listed: Vec<DeviceStatus>,
     /// How often it was.
     pub lists: usize,
+    /// How many frames new streams hold once they have begun, or why they do not begin.
+    pub begins: Result<u64, Refusal>,
 }
 
 /// A device without hardware, whose volume nobody has changed.
@@ -77,6 +79,7 @@ impl Silence {
             refuses: false,
             listed: Vec::new(),
             lists: 0,
+            begins: Ok(GRANTED),
         }
     }
 
@@ -205,6 +208,8 @@ impl Devices for Silence {
             schedule: None,
             timing: Timing::default(),
             wishes: 0,
+            has_begun: false,
+            begins: self.begins,
         })
     }
 
@@ -216,6 +221,9 @@ impl Devices for Silence {
 
     fn return_output(&mut self, output: &mut Sink) -> Result<(), Refusal> {
         self.takes_nothing.map_or(Ok(()), Err)?;
+        if !output.has_begun {
+            return Err(Refusal::Never);
+        }
         self.returned.push(output.number);
         output.is_away = false;
         Ok(())
@@ -235,7 +243,10 @@ impl Devices for Silence {
     }
 }
 
-static SILENCE: [f32; 1 << 18] = [0.0; 1 << 18];
+/// Frames that a stream is granted.
+const GRANTED: u64 = 1 << 18;
+
+static SILENCE: [f32; GRANTED as usize] = [0.0; GRANTED as usize];
 
 #[derive(Debug)]
 pub(crate) struct Sink {
@@ -250,9 +261,17 @@ pub(crate) struct Sink {
     pub timing: Timing,
     /// Wishes that it has not taken; it takes none.
     pub wishes: usize,
+    pub has_begun: bool,
+    /// How many frames it holds once it has begun, or why it does not.
+    begins: Result<u64, Refusal>,
 }
 
 impl Output for Sink {
+    fn begin(&mut self) -> Result<(), Refusal> {
+        (self.has_begun, self.has_ended) = (self.begins.is_ok(), self.begins.is_err());
+        self.begins.map(drop)
+    }
+
     fn number(&self) -> u32 {
         self.number
     }
@@ -262,18 +281,20 @@ impl Output for Sink {
     }
 
     fn capacity_frames(&self) -> u64 {
-        1 << 18
+        self.begins.ok().filter(|_| self.has_begun).unwrap_or(GRANTED)
     }
 
     fn room(&self) -> usize {
-        ((1 << 18) - self.written) as usize
+        (self.capacity_frames() - self.written) as usize
     }
 
     fn write(&mut self, planes: &[&[f32]]) {
+        assert!(self.has_begun, "it has memory");
         self.written += planes[0].len() as u64;
     }
 
     fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        assert!(self.has_begun, "it has memory");
         let mut room = vec![0.0; 2 * self.room()];
         let (left, right) = room.split_at_mut(self.room());
         self.written += write(&mut [left, right]) as u64;

@@ -114,6 +114,13 @@ impl Scene {
 
     /// A stream of 16-bit stereo at 48 kHz.
     fn stream(&mut self, client: u32) -> CreatePlaybackStreamReply {
+        let stream = self.granted(client);
+        self.front_end.begin_streams(self.now_ns);
+        stream
+    }
+
+    /// One that has not begun yet.
+    fn granted(&mut self, client: u32) -> CreatePlaybackStreamReply {
         self.ask(client, &Command::CreatePlaybackStream(params())).expect("a stream")
     }
 

@@ -21,7 +21,7 @@ use convert::{
 
 use super::attributes::{Attributes, Pace};
 use super::heard::HeardBytes;
-use crate::output::Output;
+use crate::output::{Output, Refusal};
 use requests::Answers;
 use sent::SentBytes;
 
@@ -249,6 +249,16 @@ impl<O: Output> Playback<O> {
     /// Returns the time of all that its ring can hold, µs.
     pub fn most_us(&self) -> u64 {
         most_us(&self.output, self.device.rate_hz)
+    }
+
+    /// Begins its [`Output`]: nothing may be written before.
+    ///
+    /// # Errors
+    /// Those of [`Output::begin`].
+    pub fn begin(&mut self) -> Result<(), Refusal> {
+        self.output.begin()?;
+        self.output.commit();
+        Ok(())
     }
 
     /// Returns whether its program holds it.

@@ -2,9 +2,13 @@
 
 use std::collections::VecDeque;
 
-use client::stream::{PlaybackStream, Samples, Schedule, StreamConnection, Timing, Volume, Wish};
+use client::stream::{
+    GrantedPlayback, PlaybackStream, RingShape, Samples, Schedule, StreamConnection, Timing,
+    Volume, Wish,
+};
 
-use crate::output::Output;
+use super::server::refusal;
+use crate::output::{Output, Refusal};
 
 /// Wishes that wait for the server. A program that has more of them loses its stream.
 const MAX_WISHES: usize = 256;
@@ -12,68 +16,127 @@ const MAX_WISHES: usize = 256;
 /// A stream, and wishes that the server has no room for yet.
 #[derive(Debug)]
 pub(crate) struct ServerOutput {
-    stream: PlaybackStream,
+    stream: Stream,
     wishes: VecDeque<Wish>,
     /// Nothing was wished yet.
     is_new: bool,
 }
 
+/// What the server has of it.
+#[derive(Debug)]
+enum Stream {
+    Granted(GrantedPlayback),
+    Begun(Box<PlaybackStream>),
+    /// It was granted with this number and this shape, and then refused.
+    Refused(u32, RingShape),
+}
+
 impl ServerOutput {
-    /// Takes a stream that has just been opened.
-    pub fn new(stream: PlaybackStream) -> Self {
-        Self { stream, wishes: VecDeque::new(), is_new: true }
+    /// Takes a stream that the server has just granted.
+    pub fn new(granted: GrantedPlayback) -> Self {
+        Self { stream: Stream::Granted(granted), wishes: VecDeque::new(), is_new: true }
     }
 
-    /// Goes on at another server.
+    /// Goes on at another server; `None`: it has not begun.
     ///
     /// # Errors
     /// Those of [`PlaybackStream::return_to`].
-    pub fn return_to(&mut self, server: &StreamConnection) -> Result<(), client::Error> {
-        self.stream.return_to(server)
+    pub fn return_to(&mut self, server: &StreamConnection) -> Option<Result<(), client::Error>> {
+        Some(self.begun_mut()?.return_to(server))
+    }
+
+    fn shape(&self) -> RingShape {
+        match &self.stream {
+            Stream::Granted(granted) => granted.shape(),
+            Stream::Begun(stream) => stream.shape(),
+            Stream::Refused(_, shape) => *shape,
+        }
+    }
+
+    fn begun(&self) -> Option<&PlaybackStream> {
+        match &self.stream {
+            Stream::Begun(stream) => Some(stream),
+            Stream::Granted(_) | Stream::Refused(..) => None,
+        }
+    }
+
+    fn begun_mut(&mut self) -> Option<&mut PlaybackStream> {
+        match &mut self.stream {
+            Stream::Begun(stream) => Some(stream),
+            Stream::Granted(_) | Stream::Refused(..) => None,
+        }
     }
 }
 
 impl Output for ServerOutput {
+    fn begin(&mut self) -> Result<(), Refusal> {
+        let refused = Stream::Refused(self.number(), self.shape());
+        match std::mem::replace(&mut self.stream, refused) {
+            Stream::Granted(granted) => match granted.begin() {
+                Ok(stream) => self.stream = Stream::Begun(Box::new(stream)),
+                Err(error) => {
+                    self.wishes.clear();
+                    return Err(refusal(&error));
+                }
+            },
+            begun_or_refused => self.stream = begun_or_refused,
+        }
+        Ok(())
+    }
+
     fn number(&self) -> u32 {
-        self.stream.number()
+        match &self.stream {
+            Stream::Granted(granted) => granted.number(),
+            Stream::Begun(stream) => stream.number(),
+            Stream::Refused(number, _) => *number,
+        }
     }
 
     fn volume(&self) -> Volume {
-        self.stream.volume()
+        self.begun().map(PlaybackStream::volume).unwrap_or_default()
     }
 
     fn capacity_frames(&self) -> u64 {
-        self.stream.shape().capacity_frames().into()
+        self.shape().capacity_frames().into()
     }
 
     fn room(&self) -> usize {
-        self.stream.writer().available()
+        self.begun().map_or(0, |stream| stream.writer().available())
     }
 
     fn write(&mut self, planes: &[&[f32]]) {
-        self.stream.writer_mut().write(Samples::Planar(planes));
+        if let Some(stream) = self.begun_mut() {
+            stream.writer_mut().write(Samples::Planar(planes));
+        }
     }
 
     fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
-        self.stream.writer_mut().write_in_place(write);
+        if let Some(stream) = self.begun_mut() {
+            stream.writer_mut().write_in_place(write);
+        }
     }
 
     fn written(&self) -> u64 {
-        self.stream.writer().position()
+        self.begun().map_or(0, |stream| stream.writer().position())
     }
 
     fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
-        self.stream.writer().samples(channel, position, frames)
+        let begun = self.begun();
+        begun.map_or([&[]; 2], |stream| stream.writer().samples(channel, position, frames))
     }
 
     fn wish(&mut self, wish: Wish) {
-        self.wishes.push_back(wish);
+        // What takes the place of one that was refused is told everything again.
+        if !matches!(self.stream, Stream::Refused(..)) {
+            self.wishes.push_back(wish);
+        }
     }
 
     fn commit(&mut self) {
+        let Stream::Begun(stream) = &mut self.stream else { return };
         let (is_new, mut is_called_for) = (self.is_new, false);
         while let Some(wish) = self.wishes.front() {
-            if self.stream.writer_mut().control_mut().wish(*wish).is_err() {
+            if stream.writer_mut().control_mut().wish(*wish).is_err() {
                 break;
             }
             // What a new stream is to be like is in time with its first frames, whose call comes
@@ -89,7 +152,7 @@ impl Output for ServerOutput {
 
     fn call(&mut self) {
         // A server that has gone is noticed by its connection, a stream that has ended by its page.
-        let _ = self.stream.call();
+        let _ = self.begun().map(PlaybackStream::call);
     }
 
     fn is_committed(&self) -> bool {
@@ -97,16 +160,21 @@ impl Output for ServerOutput {
     }
 
     fn timing(&mut self) -> Timing {
-        self.stream.writer_mut().control_mut().timing()
+        let begun = self.begun_mut();
+        begun.map(|stream| stream.writer_mut().control_mut().timing()).unwrap_or_default()
     }
 
     fn schedule(&self) -> Option<Schedule> {
-        let schedule = self.stream.writer().control().page().schedule();
+        let schedule = self.begun()?.writer().control().page().schedule();
         schedule.filter(|schedule| schedule.wake_ns > 0)
     }
 
     fn has_ended(&self) -> bool {
-        self.stream.writer().control().page().has_ended()
+        match &self.stream {
+            Stream::Granted(_) => false,
+            Stream::Begun(stream) => stream.writer().control().page().has_ended(),
+            Stream::Refused(..) => true,
+        }
     }
 
     fn has_too_many_wishes(&self) -> bool {
@@ -114,6 +182,8 @@ impl Output for ServerOutput {
     }
 
     fn leave(&mut self, now_ns: u64) {
-        self.stream.leave(now_ns);
+        if let Some(stream) = self.begun_mut() {
+            stream.leave(now_ns);
+        }
     }
 }

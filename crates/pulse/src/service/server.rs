@@ -37,6 +37,8 @@ pub(crate) struct ServerDevices {
     /// The cards of further devices, by their numbers.
     cards: BTreeMap<u32, Option<Card>>,
     mixers: Mixers,
+    /// The server has answered when it was last asked for its devices.
+    is_listed: bool,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,17 @@ impl ServerDevices {
         let (links, listeners) = (LinkProcesses::new()?, ModuleListeners::new()?);
         let (driver, cards, mixers) = (None, BTreeMap::new(), Mixers::new()?);
         let (server, line_limit) = (server.to_owned(), LineLimit::default());
-        Ok(Self { server, connection, links, listeners, line_limit, driver, cards, mixers })
+        Ok(Self {
+            server,
+            connection,
+            links,
+            listeners,
+            line_limit,
+            driver,
+            cards,
+            mixers,
+            is_listed: false,
+        })
     }
 
     /// Returns the connection, which is readable once the server has gone.
@@ -213,7 +225,7 @@ impl ServerDevices {
 }
 
 /// A server that does not answer may be followed by one that does.
-fn refusal(error: &client::Error) -> Refusal {
+pub(super) fn refusal(error: &client::Error) -> Refusal {
     match error {
         client::Error::ServerGone | client::Error::Timeout { .. } => Refusal::NotNow,
         _ => Refusal::Never,
@@ -236,6 +248,7 @@ impl Devices for ServerDevices {
     type Input = ServerInput;
 
     fn list(&mut self) -> Option<Vec<DeviceStatus>> {
+        self.is_listed = false;
         let driver = self.driver().ok()?;
         let further = self.further().ok()?;
         let all: Vec<DeviceStatus> = driver.into_iter().chain(further).collect();
@@ -246,12 +259,13 @@ impl Devices for ServerDevices {
             };
             all.iter().any(is_it)
         });
+        self.is_listed = true;
         Some(all)
     }
 
     fn may_have_changed(&self) -> bool {
         // The watch is read, and then the devices, when it is this one's turn in the event loop.
-        self.watch().is_none_or(ServerWatch::is_ready)
+        !self.is_listed || self.watch().is_none_or(ServerWatch::is_ready)
     }
 
     fn client_roles(&mut self) -> Option<Vec<ClientRole>> {
@@ -371,7 +385,7 @@ impl Devices for ServerDevices {
             channels: (0..new.channels).collect(),
             depth_frames: new.depth_frames,
         };
-        let stream = self.ask(|streams| streams.play_for(new.account, options))?;
+        let stream = self.ask(|streams| streams.grant_for(new.account, options))?;
         self.begin_at(stream.number(), new.volume)?;
         Ok(ServerOutput::new(stream))
     }
@@ -393,7 +407,8 @@ impl Devices for ServerDevices {
 
     fn return_output(&mut self, output: &mut ServerOutput) -> Result<(), Refusal> {
         let streams = self.streams().ok_or(Refusal::NotNow)?;
-        output.return_to(streams).map_err(|error| refusal_of_return(&error))
+        let returned = output.return_to(streams).ok_or(Refusal::Never)?;
+        returned.map_err(|error| refusal_of_return(&error))
     }
 
     fn return_input(&mut self, input: &mut ServerInput) -> Result<(), Refusal> {

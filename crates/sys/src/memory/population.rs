@@ -81,7 +81,8 @@ impl RingPopulation {
         let frames = self.piece.min(self.left);
         let channels = 0..self.shape.channels();
         for offset in channels.filter_map(|channel| self.shape.channel_offset(channel)) {
-            for piece in self.shape.pieces(self.next, frames) {
+            let pieces = self.shape.pieces(self.next, frames).into_iter();
+            for piece in pieces.filter(|piece| !piece.is_empty()) {
                 let bytes = [piece.start, piece.end].map(|frame| offset + frame * size_of::<f32>());
                 self.mapping.advise_to_populate(bytes[0]..bytes[1])?;
             }

@@ -14,6 +14,7 @@ pub(super) const GRACE: u64 = 5 * S;
 
 impl Scene {
     pub(super) fn server_goes(&mut self) {
+        self.front_end.begin_streams(self.now_ns);
         self.front_end.devices_mut().is_away = true;
         self.front_end.server_gone(GRACE, self.now_ns);
     }

@@ -10,6 +10,7 @@ use pulseaudio::protocol::{
 };
 
 use super::*;
+use crate::output::Refusal;
 
 fn input(scene: &mut Scene, client: u32, index: u32) -> SinkInputInfo {
     scene.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream")
@@ -63,6 +64,69 @@ fn each_program_has_streams_of_its_own_however_many_connections_it_has() {
     let accounts: Vec<u32> = opened.iter().map(|output| output.account).collect();
     assert_eq!(accounts.iter().filter(|account| **account == 2).count(), 64);
     assert_eq!(accounts.last(), Some(&3));
+}
+
+#[test]
+fn a_program_is_answered_before_its_stream_has_memory() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let index = scene.granted(client).stream_index;
+    let has_begun = |scene: &mut Scene| {
+        let input = scene.front_end.inputs.get_mut(index).expect("a stream");
+        input.playback.output_mut().has_begun
+    };
+    assert!(!has_begun(&mut scene));
+    assert!(scene.front_end.begin_streams(0));
+    assert!(has_begun(&mut scene) && !scene.front_end.begin_streams(0));
+    assert_eq!(scene.events(client), [], "it has what it was granted");
+}
+
+#[test]
+fn a_stream_for_which_memory_becomes_short_is_shorter_or_ends() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.front_end.devices_mut().begins = Ok(48_000);
+    let stream = scene.granted(client);
+    assert_eq!(stream.buffer_attr.target_length, 384_000);
+    scene.front_end.begin_streams(0);
+    let [Command::PlaybackStreamMoved(moved)] = &scene.events(client)[..] else {
+        panic!("it is notified")
+    };
+    assert_eq!((moved.stream_index, moved.device_index), (stream.channel, stream.sink_index));
+    assert!((1..=192_000).contains(&moved.buffer_attr.target_length), "{moved:?}");
+    scene.front_end.devices_mut().begins = Err(Refusal::Never);
+    let refused = scene.granted(client);
+    scene.front_end.begin_streams(0);
+    assert_eq!(scene.events(client), [Command::PlaybackStreamKilled(refused.channel)]);
+}
+
+#[test]
+fn a_stream_whose_server_goes_before_it_begins_is_opened_on_the_next_one() {
+    for is_gone in [false, true] {
+        let mut scene = Scene::new();
+        let client = scene.admitted();
+        scene.front_end.devices_mut().begins = Err(Refusal::NotNow);
+        let stream = scene.granted(client);
+        scene.front_end.begin_streams(0);
+        let devices = scene.front_end.devices_mut();
+        (devices.begins, devices.is_away) = (Ok(48_000), is_gone);
+        if is_gone {
+            scene.front_end.server_gone(1_000_000_000, 0);
+            scene.front_end.devices_mut().is_away = false;
+            scene.front_end.server_found(1);
+        } else {
+            assert_eq!(scene.front_end.deadline(0), Some(0), "in the next turn");
+            scene.front_end.update(0);
+        }
+        let events = scene.events(client);
+        let is_moved = |event: &Command| {
+            matches!(event, Command::PlaybackStreamMoved(moved)
+                if moved.stream_index == stream.channel)
+        };
+        assert!(events.iter().any(is_moved), "{events:?}");
+        let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+        assert!(input.adrift.is_none() && input.playback.output_mut().has_begun);
+    }
 }
 
 #[test]

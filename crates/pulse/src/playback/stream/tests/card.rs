@@ -2,7 +2,7 @@
 
 use client::stream::{Schedule, Timing, Volume, Wish};
 
-use crate::output::Output;
+use crate::output::{Output, Refusal};
 
 /// A stream on that device.
 #[derive(Debug)]
@@ -107,6 +107,10 @@ impl Card {
 }
 
 impl Output for Card {
+    fn begin(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     fn number(&self) -> u32 {
         0
     }
