@@ -211,20 +211,27 @@ pub struct MessagePeer {
 
 impl MessagePeer {
     /// Sends as many of these words as have room; returns how many, and whether the other end's
-    /// eventfd is to be written.
+    /// eventfd is to be written. If these are not all, the ring was full when it gave up.
     pub fn send(&mut self, rings: &MessageRings, words: &[u32]) -> (usize, bool) {
-        let there = rings.incoming_bytes.load(Ordering::SeqCst);
-        let count = words.len().min(((CAPACITY - there) / 4) as usize);
-        for word in &words[..count] {
-            rings.incoming[self.writes_at as usize % WORDS].store(*word, Ordering::Relaxed);
-            self.writes_at += 1;
+        let mut sent = 0;
+        loop {
+            let there = rings.incoming_bytes.load(Ordering::SeqCst);
+            let count = (words.len() - sent).min(((CAPACITY - there) / 4) as usize);
+            if count == 0 {
+                break;
+            }
+            for word in &words[sent..][..count] {
+                rings.incoming[self.writes_at as usize % WORDS].store(*word, Ordering::Relaxed);
+                self.writes_at += 1;
+            }
+            rings.incoming_bytes.fetch_add(count as u32 * 4, Ordering::SeqCst);
+            sent += count;
         }
-        rings.incoming_bytes.fetch_add(count as u32 * 4, Ordering::SeqCst);
         // libpulse's accesses are sequentially consistent, which loom has for fences only.
         fence(Ordering::SeqCst);
         let bell = &rings.doorbell;
         let rung = bell.rung.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst);
-        (count, rung.is_ok() && bell.waiting.load(Ordering::SeqCst) > 0)
+        (sent, rung.is_ok() && bell.waiting.load(Ordering::SeqCst) > 0)
     }
 
     /// Takes words that have come, as many as there are and have room; returns how many.
