@@ -126,7 +126,7 @@ impl Output for ServerOutput {
     }
 
     fn wish(&mut self, wish: Wish) {
-        // What takes the place of one that was refused is told everything again.
+        // What takes the place of one that was refused gets wishes of its own.
         if !matches!(self.stream, Stream::Refused(..)) {
             self.wishes.push_back(wish);
         }
