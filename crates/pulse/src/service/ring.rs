@@ -13,7 +13,7 @@ use crate::output::{Output, Refusal};
 /// Wishes that wait for the server. A program that has more of them loses its stream.
 const MAX_WISHES: usize = 256;
 
-/// A stream, and wishes that the server has no room for yet.
+/// A stream, and wishes that the server does not have yet.
 #[derive(Debug)]
 pub(crate) struct ServerOutput {
     stream: Stream,

@@ -113,23 +113,6 @@ fn recording(source: &str) -> RecordStreamParams {
 }
 
 #[test]
-fn a_stream_begins_without_a_question_unless_devices_have_changed() {
-    let mut scene = Scene::new();
-    let client = scene.admitted();
-    scene.stream(client);
-    let before = scene.front_end.devices_mut().lists;
-    scene.stream(client);
-    assert_eq!(scene.front_end.devices_mut().lists, before, "it knows them");
-    // Another program adds one, and the news waits for its turn.
-    let new = NewNullDevice { name: "other".into(), channels: 2, rate_hz: None };
-    assert_eq!(scene.front_end.devices_mut().add(new), Ok(()));
-    scene.stream(client);
-    assert_eq!(scene.front_end.devices_mut().lists, before + 1);
-    let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
-    assert_eq!(sinks.len(), 2);
-}
-
-#[test]
 fn a_device_that_is_added_and_removed_is_a_sink_with_its_monitor_in_between() {
     let mut scene = Scene::new();
     let client = scene.admitted();

@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 };
 
 use super::*;
-use crate::output::Refusal;
+use crate::output::{Devices, NewNullDevice, Refusal};
 
 fn input(scene: &mut Scene, client: u32, index: u32) -> SinkInputInfo {
     scene.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream")
@@ -64,6 +64,23 @@ fn each_program_has_streams_of_its_own_however_many_connections_it_has() {
     let accounts: Vec<u32> = opened.iter().map(|output| output.account).collect();
     assert_eq!(accounts.iter().filter(|account| **account == 2).count(), 64);
     assert_eq!(accounts.last(), Some(&3));
+}
+
+#[test]
+fn a_stream_begins_without_a_question_unless_devices_have_changed() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.stream(client);
+    let before = scene.front_end.devices_mut().lists;
+    scene.stream(client);
+    assert_eq!(scene.front_end.devices_mut().lists, before, "it knows them");
+    // Another program adds one, and the news waits for its turn.
+    let new = NewNullDevice { name: "other".into(), channels: 2, rate_hz: None };
+    assert_eq!(scene.front_end.devices_mut().add(new), Ok(()));
+    scene.stream(client);
+    assert_eq!(scene.front_end.devices_mut().lists, before + 1);
+    let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
+    assert_eq!(sinks.len(), 2);
 }
 
 #[test]
