@@ -108,7 +108,7 @@ impl<D: Devices> FrontEnd<D> {
                 self.packet(client, bytes, true, now_ns);
                 self.announce_states(now_ns);
             }
-            Frame::Samples { channel, seek, bytes } => {
+            Frame::Samples { channel, seek, bytes, following } => {
                 // PulseAudio, too, ignores samples of a stream that was deleted meanwhile.
                 if let Ok((index, input)) = self.input_of(client, channel) {
                     let (account, kept) = (input.account, input.playback.kept_bytes());
@@ -123,7 +123,7 @@ impl<D: Devices> FrontEnd<D> {
                     self.take_heard_of(index, now_ns);
                     let Some(input) = self.inputs.get_mut(index) else { return };
                     let ran = input.playback.runs();
-                    input.playback.write(seek, bytes, now_ns);
+                    input.playback.write_before(following, seek, bytes, now_ns);
                     let has_changed = input.playback.runs() != ran;
                     self.send_notices(index);
                     if has_changed {

@@ -1,6 +1,6 @@
 //! A connection's bytes as frames, however they are cut.
 
-use super::descriptor::{Content, DESCRIPTOR_BYTES, Descriptor};
+use super::descriptor::{Block, Content, DESCRIPTOR_BYTES, Descriptor};
 use super::memory::SharedMemory;
 use super::{Seek, Segment, ring_offer};
 
@@ -29,6 +29,9 @@ pub(crate) enum Frame<'a> {
         seek: Seek,
         /// What has arrived of them.
         bytes: &'a [u8],
+        /// How many more bytes of the stream have arrived in the blocks that follow directly; 0 for
+        /// samples in the socket.
+        following: u64,
     },
 }
 
@@ -209,26 +212,27 @@ impl<S: Segment> FrameReader<S> {
         self.body = (missing > 0).then_some((content, missing));
         match content {
             Content::Samples { channel, seek } => {
-                emit(Frame::Samples { channel, seek, bytes: taken });
+                emit(Frame::Samples { channel, seek, bytes: taken, following: 0 });
                 let next = Content::Samples { channel, seek: Seek::Relative(0) };
                 self.body = self.body.map(|_| (next, missing));
             }
             _ if missing > 0 => self.packet.extend_from_slice(taken),
-            _ if self.packet.is_empty() => self.complete(content, taken, emit)?,
+            _ if self.packet.is_empty() => self.complete(content, taken, rest, emit)?,
             _ => {
                 let mut whole = std::mem::take(&mut self.packet);
                 whole.extend_from_slice(taken);
-                self.complete(content, &whole, emit)?;
+                self.complete(content, &whole, rest, emit)?;
             }
         }
         Ok(rest)
     }
 
-    /// Takes what is passed on as a whole.
+    /// Takes what is passed on as a whole; `rest` has arrived behind it.
     fn complete(
         &mut self,
         content: Content,
         bytes: &[u8],
+        rest: &[u8],
         emit: &mut impl FnMut(Frame<'_>),
     ) -> Result<(), FrameError> {
         match content {
@@ -242,7 +246,8 @@ impl<S: Segment> FrameReader<S> {
             }
             Content::Block { channel, seek } => {
                 let bytes = self.memory.read(bytes)?;
-                emit(Frame::Samples { channel, seek, bytes: &bytes });
+                let following = bytes_of_blocks(rest, channel);
+                emit(Frame::Samples { channel, seek, bytes: &bytes, following });
             }
             Content::Revoked(block) => self.memory.revoked(block),
             // Nothing is sent in blocks.
@@ -250,6 +255,21 @@ impl<S: Segment> FrameReader<S> {
         }
         Ok(())
     }
+}
+
+/// Returns how many bytes are in the blocks at the beginning of `frames`, as long as each continues
+/// this stream. Their memory is checked when it is read.
+fn bytes_of_blocks(frames: &[u8], channel: u32) -> u64 {
+    let follows = Content::Block { channel, seek: Seek::Relative(0) };
+    let mut rest = frames;
+    let lengths = std::iter::from_fn(|| {
+        let (head, after) = rest.split_first_chunk::<DESCRIPTOR_BYTES>()?;
+        let descriptor = Descriptor::read(head).filter(|found| found.content == follows)?;
+        let place = after.get(..descriptor.length as usize)?;
+        rest = &after[place.len()..];
+        Block::read(place).map(|block| u64::from(block.length))
+    });
+    lengths.sum()
 }
 
 #[cfg(test)]
@@ -283,7 +303,7 @@ mod tests {
         for piece in pieces {
             reader.push(piece, |frame| match frame {
                 Frame::Packet(bytes) => frames.push((None, bytes.to_vec())),
-                Frame::Samples { channel, seek, bytes } => {
+                Frame::Samples { channel, seek, bytes, .. } => {
                     assert_eq!(channel, 5);
                     match frames.last_mut() {
                         Some((Some(_), before)) if seek == Seek::Relative(0) => {
@@ -363,6 +383,33 @@ mod tests {
                 (Some(Seek::Absolute(0)), b"01234567899".to_vec()),
                 (None, b"a packet".to_vec()),
             ]);
+        }
+    }
+
+    #[test]
+    fn a_block_comes_with_the_length_of_those_that_follow_it() {
+        let follows = |frames: &[Vec<u8>]| {
+            let mut all = Vec::new();
+            let note = |frame: Frame<'_>| match frame {
+                Frame::Samples { following, .. } => all.push(following),
+                Frame::Packet(_) => {}
+            };
+            let mut reader = sharing();
+            reader.push(&registration(), |_| {}).unwrap();
+            let bytes = frames.concat();
+            reader.push(&bytes[..bytes.len() - 1], note).unwrap();
+            all
+        };
+        let [first, second, third] =
+            [block(5, 0, [1, 7, 0, 10]), block(5, 0, [2, 7, 3, 4]), block(5, 0, [3, 7, 0, 2])];
+        let last = block(5, 0, [4, 7, 0, 1]);
+        assert_eq!(follows(&[first.clone(), second, third.clone(), last.clone()]), [6, 2, 0]);
+        let elsewhere = block(5, 1, [2, 7, 3, 4]);
+        let of_another = block(6, 0, [2, 7, 3, 4]);
+        let packet = frame(u32::MAX, 0, 0, b"a packet");
+        for other in [elsewhere, of_another, packet] {
+            let following = follows(&[first.clone(), other, third.clone(), last.clone()]);
+            assert_eq!(following[0], 0);
         }
     }
 

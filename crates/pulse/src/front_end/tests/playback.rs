@@ -11,6 +11,7 @@ use pulseaudio::protocol::{
 
 use super::*;
 use crate::output::{Devices, NewNullDevice, Refusal};
+use crate::wire::{Frame, Seek};
 
 fn input(scene: &mut Scene, client: u32, index: u32) -> SinkInputInfo {
     scene.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream")
@@ -157,6 +158,23 @@ fn a_stream_is_only_its_own_programs_to_control() {
     // Samples for a stream that is another's go nowhere.
     scene.send_bytes(other, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(scene.sent(other), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn a_stream_plays_while_blocks_that_have_arrived_wait_to_be_read() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let stream = scene.stream(client);
+    let bytes = vec![1; 64 << 10];
+    let mut write = |following: u64| {
+        let (channel, seek) = (stream.channel, Seek::Relative(0));
+        let samples = Frame::Samples { channel, seek, bytes: &bytes, following };
+        scene.front_end.frame(client, samples, 0);
+        let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+        input.playback.runs()
+    };
+    assert!(!write(0));
+    assert!(write(stream.buffer_attr.pre_buffering.into()));
 }
 
 #[test]

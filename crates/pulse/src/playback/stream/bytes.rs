@@ -23,6 +23,12 @@ const REWRITING_AHEAD_NS: u64 = 2_000_000_000 / REWRITING_PART;
 impl<O: Output> Playback<O> {
     /// Takes bytes of the program.
     pub fn write(&mut self, seek: Seek, bytes: &[u8], now_ns: u64) {
+        self.write_before(0, seek, bytes, now_ns);
+    }
+
+    /// Takes bytes of the program; `following` more have arrived and are written next. The stream
+    /// may begin before those are converted.
+    pub fn write_before(&mut self, following: u64, seek: Seek, bytes: &[u8], now_ns: u64) {
         // Programs count the offset as well.
         let moved = if let Seek::Relative(offset) = seek { offset } else { 0 };
         self.requested = self.requested.saturating_sub(moved).saturating_sub(bytes.len() as i64);
@@ -40,7 +46,7 @@ impl<O: Output> Playback<O> {
         } else if !bytes.is_empty() {
             self.append(bytes);
         }
-        self.update(now_ns);
+        self.update_before(following, now_ns);
     }
 
     /// Throws away what is not heard yet.

@@ -17,6 +17,10 @@ const UNKNOWN_NS: u64 = 10_000_000;
 const FILLED_BEFORE_NS: u64 = 200_000_000;
 /// How often a device that sleeps and should play is called.
 const CALL_AGAIN_NS: u64 = 100_000_000;
+/// How much must be written before a stream begins while the rest of its prebuffer waits to be
+/// written, µs; and how many times that the rest may be.
+const LEAST_BEGINNING_US: u64 = 100_000;
+const MOST_FOLLOWING: u64 = 8;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
 const ENDING_NS: u64 = 20_000_000;
 const ENDING_PART: u64 = 4;
@@ -56,25 +60,30 @@ impl<O: Output> Playback<O> {
 
     /// Does what follows from the state, the device and the time.
     pub fn update(&mut self, now_ns: u64) {
-        self.obey(now_ns);
+        self.update_before(0, now_ns);
+    }
+
+    /// The same when `following` bytes have arrived and are written next.
+    pub(super) fn update_before(&mut self, following: u64, now_ns: u64) {
+        self.obey(following, now_ns);
         self.request(now_ns, self.least_request());
-        self.commit(now_ns);
+        self.commit(following, now_ns);
     }
 
     /// The same at the time of the [next look](Self::next_look), or earlier by its slack.
     pub fn look(&mut self, now_ns: u64) {
-        self.obey(now_ns);
+        self.obey(0, now_ns);
         self.request(now_ns, self.least_early_request());
-        self.commit(now_ns);
+        self.commit(0, now_ns);
     }
 
-    fn obey(&mut self, now_ns: u64) {
+    fn obey(&mut self, following: u64, now_ns: u64) {
         self.fill();
         self.note_beginning(now_ns);
         self.note_underrun(now_ns);
         self.forget_heard(now_ns);
         let queued = self.queued(now_ns);
-        let is_enough = queued >= u64::from(self.attributes.prebuffer);
+        let is_enough = self.has_prebuffer(queued, following);
         let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
         if (is_enough && has_news) || (queued > 0 && !self.drains.is_empty()) {
             self.prebuffers = false;
@@ -89,16 +98,27 @@ impl<O: Output> Playback<O> {
         self.follow_device(now_ns);
     }
 
+    /// Returns whether this much is enough to begin with. What follows may have to wait until other
+    /// programs have had their turn, so there is to be something to play until then.
+    fn has_prebuffer(&self, queued: u64, following: u64) -> bool {
+        let prebuffer = u64::from(self.attributes.prebuffer);
+        let lasts =
+            self.pace().us(queued) >= LEAST_BEGINNING_US && queued >= following / MOST_FOLLOWING;
+        queued >= prebuffer || (lasts && queued + following >= prebuffer)
+    }
+
     /// Makes the device obey the wishes. If there are none and it sleeps, it is called for bytes
     /// that came after it had played all there was, which nobody may have noticed, and again as
-    /// long as it has not begun.
-    fn commit(&mut self, now_ns: u64) {
+    /// long as it has not begun: not for each of those that follow its first ones.
+    fn commit(&mut self, following: u64, now_ns: u64) {
         let (written, has_wishes) = (self.output.written(), !self.output.is_committed());
         self.output.commit();
         let is_called = has_wishes && self.output.is_committed();
         let sleeps = self.runs && self.output.schedule().is_none();
-        let waits = self.begins_at.is_some() && now_ns >= self.called_ns + CALL_AGAIN_NS;
-        if is_called || (sleeps && (waits || written > self.called_for)) {
+        let begins = self.begins_at.is_some();
+        let waits = begins && now_ns >= self.called_ns + CALL_AGAIN_NS;
+        let has_news = written > self.called_for && !(begins && following > 0);
+        if is_called || (sleeps && (waits || has_news)) {
             (self.called_for, self.called_ns) = (written, now_ns);
             if !is_called {
                 self.output.call();

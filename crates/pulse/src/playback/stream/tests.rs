@@ -1,5 +1,6 @@
 //! A stream on a card with a clock of its own.
 
+mod beginning;
 mod card;
 mod indices;
 mod monitored;

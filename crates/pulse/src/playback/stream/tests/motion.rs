@@ -9,22 +9,6 @@ use super::*;
 const DEFAULT: u32 = u32::MAX;
 
 #[test]
-fn a_stream_begins_when_there_is_as_much_as_it_waits_for() {
-    let mut playback = playback(DEFAULT);
-    let prebuffer = playback.attributes().prebuffer as usize;
-    playback.put(&bytes(0, prebuffer / 2 - 1));
-    assert_eq!(playback.pass(SECOND_NS), []);
-    assert_eq!(playback.output.obeyed, []);
-    playback.put(&bytes(0, 1));
-    assert_eq!(playback.output.obeyed, [Wish::Run]);
-    let notices = playback.pass(SECOND_NS + SECOND_NS / 10);
-    // What the device has ready is asked for as well.
-    let ready = playback.pace().bytes(playback.attributes().sink_latency_us);
-    let kinds: Vec<Notice> = notices.into_iter().map(|(_, notice)| notice).collect();
-    assert_eq!(kinds, [Notice::Request(ready), Notice::Started]);
-}
-
-#[test]
 fn requests_keep_the_buffer_full_with_few_wake_ups_of_the_program() {
     let mut playback = playback(DEFAULT);
     let attributes = playback.attributes();

@@ -1,0 +1,67 @@
+//! How much a stream waits for before it begins.
+
+use client::stream::Wish;
+
+use super::*;
+
+const DEFAULT: u32 = u32::MAX;
+
+#[test]
+fn a_stream_begins_when_there_is_as_much_as_it_waits_for() {
+    let mut playback = playback(DEFAULT);
+    let prebuffer = playback.attributes().prebuffer as usize;
+    playback.put(&bytes(0, prebuffer / 2 - 1));
+    assert_eq!(playback.pass(SECOND_NS), []);
+    assert_eq!(playback.output.obeyed, []);
+    playback.put(&bytes(0, 1));
+    assert_eq!(playback.output.obeyed, [Wish::Run]);
+    let notices = playback.pass(SECOND_NS + SECOND_NS / 10);
+    // What the device has ready is asked for as well.
+    let ready = playback.pace().bytes(playback.attributes().sink_latency_us);
+    let kinds: Vec<Notice> = notices.into_iter().map(|(_, notice)| notice).collect();
+    assert_eq!(kinds, [Notice::Request(ready), Notice::Started]);
+}
+
+#[test]
+fn a_stream_begins_with_its_first_bytes_when_the_others_have_arrived() {
+    let begins = |write: &[u8], short_by: usize| {
+        let mut playback = playback(DEFAULT);
+        let missing = playback.attributes().prebuffer as usize - write.len();
+        let following = (missing - short_by) as u64;
+        playback.write_before(following, Seek::Relative(0), write, 0);
+        playback.output.obeyed == [Wish::Run]
+    };
+    let [enough, tenth] = [bytes(0, SECOND / 8), bytes(0, SECOND / 20)];
+    assert!(begins(&enough, 0));
+    assert!(!begins(&enough, 1), "a byte of the prebuffer is missing");
+    // It might run out before the others have had their turn.
+    assert!(!begins(&tenth, 0), "much more has arrived than is written");
+    let begins = |frames: usize| {
+        let mut playback = playback(SECOND as u32 / 4);
+        playback.write_before(SECOND as u64 / 2, Seek::Relative(0), &bytes(0, frames), 0);
+        playback.output.obeyed == [Wish::Run]
+    };
+    assert!(begins(SECOND / 20) && !begins(SECOND / 20 - 1), "a tenth of a second");
+}
+
+#[test]
+fn a_stream_that_is_held_does_not_begin_with_its_first_bytes() {
+    let mut playback = playback(DEFAULT);
+    playback.cork(true, 0);
+    playback.write_before(3 * SECOND as u64, Seek::Relative(0), &bytes(0, SECOND / 4), 0);
+    assert_eq!(playback.output.obeyed, []);
+    playback.cork(false, 0);
+    assert_eq!(playback.output.obeyed, [Wish::Run]);
+}
+
+#[test]
+fn a_device_is_not_called_for_each_part_of_what_follows_the_first_bytes() {
+    let mut playback = playback(DEFAULT);
+    let (first, others) = (bytes(0, SECOND / 8), bytes(0, SECOND / 4));
+    for following in [2 * SECOND, 3 * SECOND / 2, SECOND] {
+        playback.write_before(following as u64, Seek::Relative(0), &first, 0);
+    }
+    assert_eq!((playback.output.obeyed.len(), playback.output.calls), (1, 0));
+    playback.put(&others);
+    assert_eq!((playback.output.obeyed.len(), playback.output.calls), (1, 1));
+}
