@@ -144,7 +144,17 @@ impl Control {
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         let peer = ticket.peer;
-        match self.begun(peer, (stream, position), descriptors) {
+        let memory = match self.received_memory(peer, stream, descriptors) {
+            Ok(memory) => memory,
+            Err(error) => {
+                self.refuse(ticket, error);
+                // Each descriptor may keep a thread for as long as its sender likes, so a
+                // connection has one try.
+                // MUTATION: begin_stream.descriptors_without_end
+                return self.close_peer(peer);
+            }
+        };
+        match self.begun(peer, (stream, position), memory) {
             Ok(Beginning::Begun { memory, stream }) => {
                 let reply = Reply::Stream(StreamReply::Begun);
                 let memory = memory.into_iter().map(Arc::new).collect();
@@ -161,12 +171,22 @@ impl Control {
                 let granted = self.streams.granted(stream, shape);
                 self.reply(ticket, Reply::Stream(granted));
             }
-            Err(error) => {
-                self.refuse(ticket, error);
-                // Each descriptor may keep a thread for as long as its sender likes, so a
-                // connection has one try.
-                self.close_peer(peer);
-            }
+            // The other streams of the connection play on.
+            Err(error) => self.refuse(ticket, error),
+        }
+    }
+
+    /// Returns the memory of a stream, if that is what came.
+    fn received_memory(
+        &self,
+        peer: u64,
+        stream: u32,
+        descriptors: Vec<Foreign<OwnedFd>>,
+    ) -> Result<Memory, RequestError> {
+        let shape = self.streams.awaited_shape(peer, stream)?;
+        match self.streams.of_peer(peer, stream)?.direction {
+            Direction::Playback => checked_memory(shape, descriptors),
+            Direction::Record | Direction::Monitor => checked_wishes(descriptors),
         }
     }
 
@@ -174,20 +194,22 @@ impl Control {
         &mut self,
         peer: u64,
         (stream, position): (u32, u64),
-        descriptors: Vec<Foreign<OwnedFd>>,
+        memory: Memory,
     ) -> Result<Beginning, RequestError> {
-        let shape = self.streams.awaited_shape(peer, stream)?;
         // MUTATION: begun.at_any_position
         if position > MAX_STREAM_POSITION {
             return Err(refused(format!("no stream can have come to position {position}")));
         }
-        let (device, locking) = (&self.settings.driver, self.clients.locking);
-        if self.streams.of_peer(peer, stream)?.direction == Direction::Playback {
-            let memory = checked_memory(shape, descriptors)?;
-            return self.streams.begin(peer, (stream, position), memory, device, locking);
+        let (place, device) = ((stream, position), &self.settings.driver);
+        let locking = self.clients.locking;
+        match memory {
+            Memory::Playback { ring, wishes } => {
+                self.streams.begin(peer, place, (ring, wishes), device, locking)
+            }
+            Memory::Record { wishes } => {
+                self.streams.begin_recording(peer, place, wishes, device, locking)
+            }
         }
-        let wishes = checked_wishes(descriptors)?;
-        self.streams.begin_recording(peer, (stream, position), wishes, device, locking)
     }
 
     /// A program may play under any policy, which harms no other; to hear others or what is
@@ -250,11 +272,18 @@ impl Control {
     }
 }
 
-/// The ring and the wish page of a stream. Until they are known to be these, their close may last.
+/// The memory that a program sends for a stream.
+#[derive(Debug)]
+enum Memory {
+    Playback { ring: OwnedFd, wishes: OwnedFd },
+    Record { wishes: OwnedFd },
+}
+
+/// The memory of a stream that plays. Until it is known to be that, its close may last.
 fn checked_memory(
     shape: RingShape,
     descriptors: Vec<Foreign<OwnedFd>>,
-) -> Result<(OwnedFd, OwnedFd), RequestError> {
+) -> Result<Memory, RequestError> {
     let [ring, wishes] = <[Foreign<OwnedFd>; 2]>::try_from(descriptors).map_err(|all| {
         RequestError::Memory(format!("two descriptors are expected, {} came", all.len()))
     })?;
@@ -262,15 +291,19 @@ fn checked_memory(
     ring.get().map_or(Ok(()), |ring| PeerRing::examine(ring, shape)).map_err(memory)?;
     wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
     let both = ring.into_inner().zip(wishes.into_inner());
-    both.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))
+    let (ring, wishes) =
+        both.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))?;
+    Ok(Memory::Playback { ring, wishes })
 }
 
 /// The wish page of a stream that records.
-fn checked_wishes(descriptors: Vec<Foreign<OwnedFd>>) -> Result<OwnedFd, RequestError> {
+fn checked_wishes(descriptors: Vec<Foreign<OwnedFd>>) -> Result<Memory, RequestError> {
     let [wishes] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors).map_err(|all| {
         RequestError::Memory(format!("one descriptor is expected, {} came", all.len()))
     })?;
     let memory = |error: sys::memory::SegmentError| RequestError::Memory(error.to_string());
     wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
-    wishes.into_inner().ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))
+    let wishes = wishes.into_inner();
+    let wishes = wishes.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))?;
+    Ok(Memory::Record { wishes })
 }

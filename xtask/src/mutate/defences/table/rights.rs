@@ -97,6 +97,12 @@ pub(super) const RIGHTS: &[Defence] = &[
         "packets::an_unexpected_descriptor_ends_its_connection",
     ),
     process(
+        "begin_stream.descriptors_without_end",
+        Replace("return self.close_peer(peer)", "return"),
+        "bad_input",
+        "streams::memory_that_is_no_stream_is_refused_and_costs_the_connection",
+    ),
+    process(
         "accept.retries_without_descriptor",
         Replace("self.pause_listening(poller, now_ns)", "()"),
         "bad_input",
