@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use harness::{Program, Sound, Stretch, eventually, in_three_attempts, noise};
+use harness::{PATIENCE, Program, Sound, Stretch, eventually, in_three_attempts, noise};
 
 use crate::programs::screen;
 use crate::{RATE_HZ, Scene, is_installed, path};
@@ -100,16 +100,23 @@ impl Editor {
             assert!(program.is_running(), "{}", program.stderr());
             is_drawn(scene, display).then_some(())
         });
-        std::thread::sleep(Duration::from_secs(1));
-        Self { _program: program, commands, answers, pipes }
+        let mut editor = Self { _program: program, commands, answers, pipes };
+        // A command that comes before its window is ready is never answered.
+        let ask = "GetInfo: Type=Tracks";
+        eventually("it is ready", || editor.order_within(Duration::from_secs(2), ask).ok());
+        editor
     }
 
-    /// Has a command done. One that comes before its window is ready is never answered.
+    /// Has a command done.
     fn order(&mut self, command: &str) -> Result<(), String> {
+        self.order_within(PATIENCE, command)
+    }
+
+    fn order_within(&mut self, time: Duration, command: &str) -> Result<(), String> {
         let before = self.answers.stdout().len();
         self.commands.write_all(format!("{command}\n").as_bytes()).expect("written");
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(12) {
+        while start.elapsed() < time {
             let answer = &self.answers.stdout()[before..];
             if answer.contains("finished: ") {
                 return if answer.contains("finished: OK") { Ok(()) } else { Err(answer.into()) };
@@ -133,7 +140,8 @@ fn plays_sample_for_sample(latency_ms: u32) {
     if !is_installed("audacity") || !is_installed("Xvfb") {
         return;
     }
-    let frames = 3 * RATE_HZ as usize;
+    // On a busy machine it is interrupted now and then.
+    let frames = 8 * RATE_HZ as usize;
     let sound = Sound::of(RATE_HZ, &[noise(1, frames), noise(2, frames)]);
     in_three_attempts(|| {
         let scene = Scene::new();
