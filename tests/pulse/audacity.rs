@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use harness::{PATIENCE, Program, Sound, Stretch, eventually, in_three_attempts, noise};
@@ -12,6 +13,9 @@ use crate::{RATE_HZ, Scene, is_installed, path};
 
 /// The module that takes commands from a script.
 const MODULE: &str = "/usr/lib/audacity/modules/mod-script-pipe.so";
+
+/// Editors that one process of tests can tell apart by their FIFOs.
+const MOST_EDITORS: u32 = 16;
 
 /// Its settings: no greeting, ALSA's default device, and the module enabled as
 /// by a user who has been asked. `TIME` is when the module's file was written, `LATENCY` the length
@@ -66,6 +70,21 @@ fn is_drawn(scene: &Scene, display: &str) -> bool {
     finished.stdout.bytes().any(|byte| byte != 0)
 }
 
+/// Waits until a process needs less than a twentieth of a CPU for a second.
+fn await_rest(process: u32) {
+    let ran_ns = || {
+        let text = std::fs::read_to_string(format!("/proc/{process}/schedstat"));
+        let text = text.expect("a process");
+        let ran = text.split(' ').next().and_then(|ran| ran.parse::<u64>().ok());
+        ran.expect("a number of the main thread")
+    };
+    eventually("it rests", || {
+        let before = ran_ns();
+        std::thread::sleep(Duration::from_secs(1));
+        (ran_ns() - before < 50_000_000).then_some(())
+    });
+}
+
 /// Audacity, and the FIFOs through which it takes commands.
 struct Editor {
     _program: Program,
@@ -78,7 +97,9 @@ impl Editor {
     fn start(scene: &Scene, display: &str, latency_ms: u32) -> Self {
         // The FIFOs are named by the user's number. One that nobody has keeps them from those of
         // other tests, and of a user at this machine.
-        let user = 1_000_000 + std::process::id();
+        static EDITORS: AtomicU32 = AtomicU32::new(0);
+        let number = EDITORS.fetch_add(1, Relaxed) % MOST_EDITORS;
+        let user = 1_000_000 + std::process::id() * MOST_EDITORS + number;
         let pipes = ["to", "from"]
             .map(|way| PathBuf::from(format!("/tmp/audacity_script_pipe.{way}.{user}")));
         let map = [format!("--map-user={user}"), format!("--map-group={user}")];
@@ -100,23 +121,16 @@ impl Editor {
             assert!(program.is_running(), "{}", program.stderr());
             is_drawn(scene, display).then_some(())
         });
-        let mut editor = Self { _program: program, commands, answers, pipes };
-        // A command that comes before its window is ready is never answered.
-        let ask = "GetInfo: Type=Tracks";
-        eventually("it is ready", || editor.order_within(Duration::from_secs(2), ask).ok());
-        editor
+        await_rest(program.id());
+        Self { _program: program, commands, answers, pipes }
     }
 
-    /// Has a command done.
+    /// Has a command done. One that comes before its window is ready is never answered.
     fn order(&mut self, command: &str) -> Result<(), String> {
-        self.order_within(PATIENCE, command)
-    }
-
-    fn order_within(&mut self, time: Duration, command: &str) -> Result<(), String> {
         let before = self.answers.stdout().len();
         self.commands.write_all(format!("{command}\n").as_bytes()).expect("written");
         let start = Instant::now();
-        while start.elapsed() < time {
+        while start.elapsed() < PATIENCE {
             let answer = &self.answers.stdout()[before..];
             if answer.contains("finished: ") {
                 return if answer.contains("finished: OK") { Ok(()) } else { Err(answer.into()) };
@@ -140,8 +154,7 @@ fn plays_sample_for_sample(latency_ms: u32) {
     if !is_installed("audacity") || !is_installed("Xvfb") {
         return;
     }
-    // On a busy machine it is interrupted now and then.
-    let frames = 8 * RATE_HZ as usize;
+    let frames = 3 * RATE_HZ as usize;
     let sound = Sound::of(RATE_HZ, &[noise(1, frames), noise(2, frames)]);
     in_three_attempts(|| {
         let scene = Scene::new();
