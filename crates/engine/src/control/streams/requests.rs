@@ -144,7 +144,7 @@ impl Control {
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         let peer = ticket.peer;
-        let memory = match self.received_memory(peer, stream, descriptors) {
+        let memory = match self.received_memory(peer, (stream, position), descriptors) {
             Ok(memory) => memory,
             Err(error) => {
                 self.refuse(ticket, error);
@@ -176,14 +176,18 @@ impl Control {
         }
     }
 
-    /// Returns the memory of a stream, if that is what came.
+    /// Returns the memory of a stream, if that is what came, and it can begin at this position.
     fn received_memory(
         &self,
         peer: u64,
-        stream: u32,
+        (stream, position): (u32, u64),
         descriptors: Vec<Foreign<OwnedFd>>,
     ) -> Result<Memory, RequestError> {
         let shape = self.streams.awaited_shape(peer, stream)?;
+        // MUTATION: begun.at_any_position
+        if position > MAX_STREAM_POSITION {
+            return Err(refused(format!("no stream can have come to position {position}")));
+        }
         match self.streams.of_peer(peer, stream)?.direction {
             Direction::Playback => checked_memory(shape, descriptors),
             Direction::Record | Direction::Monitor => checked_wishes(descriptors),
@@ -196,10 +200,6 @@ impl Control {
         (stream, position): (u32, u64),
         memory: Memory,
     ) -> Result<Beginning, RequestError> {
-        // MUTATION: begun.at_any_position
-        if position > MAX_STREAM_POSITION {
-            return Err(refused(format!("no stream can have come to position {position}")));
-        }
         let (place, device) = ((stream, position), &self.settings.driver);
         let locking = self.clients.locking;
         match memory {
