@@ -10,6 +10,7 @@ mod peer;
 pub use peer::{cgroup_of, confinement_of, own_surroundings, surroundings_of, while_it_lives};
 
 use std::fmt::{self, Display};
+use std::io::BufRead;
 
 /// What the kernel reports about where a process runs, from sources that any process may read:
 /// files that need the right to trace (`/proc/PID/ns`) are closed to a server that root started.
@@ -46,9 +47,9 @@ pub enum Confinement {
 }
 
 impl Surroundings {
-    /// Reads the process's files of these names in /proc; `label` comes from its socket or from
-    /// the file `attr/current`.
-    pub fn of(mountinfo: &str, uid_map: &str, status: &str, label: Option<&[u8]>) -> Self {
+    /// Reads the process's files of these names in /proc, the first one up to the mount at its
+    /// root; `label` comes from its socket or from the file `attr/current`.
+    pub fn of(mountinfo: impl BufRead, uid_map: &str, status: &str, label: Option<&[u8]>) -> Self {
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
         let number = |name| field(name).and_then(|text| text.trim().parse::<u32>().ok());
         // Kernels before 5.9 report that there are filters (mode 2), and not how many.
@@ -87,8 +88,9 @@ fn text_of_label(label: &[u8]) -> String {
 
 /// Returns the number of the mount at `/`, from lines such as
 /// `27 1 254:0 / / rw,relatime - ext4 /dev/vda rw`.
-fn root_mount(mountinfo: &str) -> Option<u64> {
-    mountinfo.lines().find_map(|line| {
+fn root_mount(mountinfo: impl BufRead) -> Option<u64> {
+    mountinfo.split(b'\n').map_while(Result::ok).find_map(|line| {
+        let line = String::from_utf8_lossy(&line);
         let mut fields = line.split(' ');
         let number = fields.next()?.parse().ok()?;
         (fields.nth(3)? == "/").then_some(number)
@@ -127,7 +129,7 @@ mod tests {
     const ALL_USERS: &str = "         0          0 4294967295\n";
 
     fn surroundings(mounts: &str, users: &str, status: &str, label: Option<&str>) -> Surroundings {
-        Surroundings::of(mounts, users, status, label.map(str::as_bytes))
+        Surroundings::of(mounts.as_bytes(), users, status, label.map(str::as_bytes))
     }
 
     fn judged(mounts: &str, users: &str, status: &str, label: Option<&str>) -> Option<Confinement> {

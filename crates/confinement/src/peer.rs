@@ -1,7 +1,7 @@
 //! What the kernel reports about a program that has connected.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
@@ -15,6 +15,9 @@ const LONGEST_FILE: u64 = 1 << 16;
 /// Bytes that most of these files have at most, so that they are read at once. The kernel reports
 /// no size of them.
 const USUAL_FILE: usize = 4096;
+/// Bytes of mounts that are read at once: the kernel takes longer for a line of this file than for
+/// most others.
+const FEW_MOUNTS: usize = 256;
 
 /// Returns why the program that has connected a local socket is taken for a confined one.
 pub fn confinement_of(socket: impl AsFd) -> Option<Confinement> {
@@ -62,14 +65,17 @@ pub fn own_surroundings() -> Option<Surroundings> {
 }
 
 fn surroundings_in(directory: &str, label: Option<&[u8]>) -> Option<Surroundings> {
+    let open = |name: &str| {
+        let file = File::open(format!("{directory}/{name}")).ok()?;
+        Some(file.take(LONGEST_FILE))
+    };
     let read = |name: &str| {
         let mut bytes = Vec::with_capacity(USUAL_FILE);
-        let file = File::open(format!("{directory}/{name}")).ok()?;
-        file.take(LONGEST_FILE).read_to_end(&mut bytes).ok()?;
+        open(name)?.read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    let (mounts, users) = (read("mountinfo")?, read("uid_map")?);
-    Some(Surroundings::of(&mounts, &users, &read("status")?, label))
+    let mounts = BufReader::with_capacity(FEW_MOUNTS, open("mountinfo")?);
+    Some(Surroundings::of(mounts, &read("uid_map")?, &read("status")?, label))
 }
 
 #[cfg(test)]

@@ -172,6 +172,8 @@ impl Service {
     /// # Errors
     /// The kernel's, of waiting for events; the server that follows is of another release.
     pub fn run(mut self) -> anyhow::Result<()> {
+        // Programs wait for its answers, and devices for the frames that it converts.
+        sys::thread::favour();
         let ended = self.serve();
         self.keep(now_ns());
         self.keeper.finish(self.front_end.memory());

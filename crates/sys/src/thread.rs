@@ -37,8 +37,8 @@ pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// Raises the calling thread above ordinary ones (nice -11) if that is permitted: it answers
-/// requests and has little to do.
+/// Raises the calling thread above ordinary ones (nice -11) if that is permitted: others wait for
+/// it, and it has little to do.
 pub fn favour() {
     // Without the permission, it stays an ordinary thread.
     let _ = rustix::process::setpriority_process(

@@ -76,6 +76,9 @@ pub(super) struct Retirement {
 /// A plan is built this long after the first change that it brings: changes that come together are
 /// one plan, and requests that follow each other do not wait for plans in between.
 const DELAY_NS: u64 = 300_000;
+/// How much longer the plan of a change may wait that is in no cycle: the program that has made the
+/// change goes on, and needs the CPU.
+const PUT_OFF_NS: u64 = 5_000_000;
 /// Delay of a plan whose change is a mapping for which a connection has waited.
 const SHORT_DELAY_NS: u64 = 50_000;
 
@@ -103,7 +106,16 @@ impl PlanPublisher {
 
     /// Notes that the graph, or what can be reached in it, has changed at `now_ns`.
     pub(super) fn need(&mut self, now_ns: u64) {
-        self.needed_since_ns.get_or_insert(now_ns);
+        let earlier_ns = self.needed_since_ns.unwrap_or(now_ns);
+        self.needed_since_ns = Some(earlier_ns.min(now_ns));
+    }
+
+    /// Puts off the plan of a change at `now_ns` that no cycle is to wait for, unless another one
+    /// needs it as well.
+    pub(super) fn put_off(&mut self, now_ns: u64) {
+        if let Some(since_ns) = &mut self.needed_since_ns {
+            *since_ns = now_ns + PUT_OFF_NS;
+        }
     }
 
     /// Like [`need`](Self::need), with a shorter delay: a client has just confirmed a mapping for
@@ -373,6 +385,18 @@ mod tests {
         assert_eq!(publisher.due_ns(), Some(start_ns + DELAY_NS));
         publisher.need_soon(start_ns + DELAY_NS / 2);
         assert_eq!(publisher.due_ns(), Some(start_ns + DELAY_NS / 2 + SHORT_DELAY_NS));
+    }
+
+    #[test]
+    fn a_plan_that_is_put_off_comes_at_once_for_another_change() {
+        let mut publisher = Scenario::new().publisher;
+        publisher.put_off(0);
+        assert_eq!(publisher.due_ns(), None);
+        publisher.need(0);
+        publisher.put_off(0);
+        assert_eq!(publisher.due_ns(), Some(PUT_OFF_NS + DELAY_NS));
+        publisher.need(1000);
+        assert_eq!(publisher.due_ns(), Some(1000 + DELAY_NS));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use super::Mapping;
 
 /// How much is populated at once, bytes of all channels: it takes about a tenth of a millisecond.
 const PIECE_BYTES: usize = 128 << 10;
-/// The part of a second that is populated at once, at least: what a device renders after a change.
-/// With many channels this is more, up to the whole ring.
+/// The part of a second that is populated at once, at least, and before the stream begins: what a
+/// device renders after a change. With many channels this is more than the other pieces, up to the
+/// whole ring.
 const LEAST_PART: u32 = 10;
 
 /// The position up to which a ring is populated; `u64::MAX`: all of it is.
@@ -26,8 +27,10 @@ pub(super) struct PopulatedUntil(Arc<AtomicU64>);
 pub struct RingPopulation {
     mapping: Arc<Mapping>,
     shape: RingShape,
-    /// Frames that are populated at once.
+    /// Frames of the next piece.
     piece: usize,
+    /// Frames of all pieces but the first.
+    usual_piece: usize,
     /// The position with which the next piece begins.
     next: u64,
     /// Frames that are left.
@@ -63,10 +66,12 @@ impl RingPopulation {
     ) -> Self {
         until.set(position);
         let by_size = PIECE_BYTES / size_of::<f32>() / shape.channels() as usize;
+        let least = (rate_hz / LEAST_PART) as usize;
         Self {
             mapping: Arc::clone(mapping),
             shape,
-            piece: by_size.max((rate_hz / LEAST_PART) as usize),
+            piece: least,
+            usual_piece: by_size.max(least),
             next: position,
             left: shape.capacity_frames() as usize,
             until: until.clone(),
@@ -87,6 +92,7 @@ impl RingPopulation {
                 self.mapping.advise_to_populate(bytes[0]..bytes[1])?;
             }
         }
+        self.piece = self.usual_piece;
         self.next += frames as u64;
         self.left -= frames;
         let is_whole = self.left == 0;

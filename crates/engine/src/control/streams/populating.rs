@@ -8,10 +8,14 @@ use sys::memory::RingPopulation;
 
 use super::{State, Streams};
 
-/// How long this thread rests before each piece, ns, if nothing happens. The kernel tends to wake
-/// it on the CPU of the program that asks, and leaves that one there, runnable, until this thread
-/// sleeps.
-const REST_NS: u64 = 50_000;
+/// How long this thread rests before a piece at least, ns, if nothing happens. The kernel tends to
+/// wake it on the CPU of the program that asks, and leaves that one there, runnable, until this
+/// thread sleeps.
+const SHORTEST_REST_NS: u64 = 50_000;
+/// And at most: while its program fills the ring, it populates that itself, and needs the CPU.
+const LONGEST_REST_NS: u64 = 3_000_000;
+/// Pieces that each ring could get before the first of them comes to its end.
+const PIECES_IN_TIME: u64 = 32;
 
 /// What is left to populate of the rings of streams that have begun.
 #[derive(Debug, Default)]
@@ -59,8 +63,11 @@ impl Populating {
 
     /// When the next piece is due; `None`: there is none.
     fn due_ns(&mut self, now_ns: u64) -> Option<u64> {
-        let next_ns = *self.next_ns.get_or_insert(now_ns + REST_NS);
-        (!self.rings.is_empty()).then_some(next_ns)
+        let runs_out_ns = self.rings.iter().map(Ring::runs_out_ns).min()?;
+        let pieces = PIECES_IN_TIME * self.rings.len() as u64;
+        let rest_ns = runs_out_ns.saturating_sub(now_ns) / pieces;
+        let rest_ns = rest_ns.clamp(SHORTEST_REST_NS, LONGEST_REST_NS);
+        Some(*self.next_ns.get_or_insert(now_ns + rest_ns))
     }
 
     /// The stream has ended, or fades out.

@@ -175,6 +175,7 @@ impl Control {
     /// Gives a stream its ports, and connects them with the device's channels that it was opened
     /// for, unless connections are remembered for them. Refused as a whole.
     pub(super) fn plug_in(&mut self, number: u32) -> Result<(), RequestError> {
+        let needs_plan = self.publisher.is_needed();
         let plugged = self.add_ports(number).and_then(|()| self.connect_to_device(number));
         if plugged.is_err() {
             self.streams.forget(number);
@@ -182,6 +183,10 @@ impl Control {
         self.unplug_ended();
         self.carry_changes();
         if plugged.is_ok() {
+            // The device plays a stream without a part in cycles.
+            if !needs_plan {
+                self.publisher.put_off(now_ns());
+            }
             self.reconnect();
         }
         plugged

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use client::stream::Wish;
 
+use super::motion::LEAST_BEGINNING_US;
 use super::{Notice, Playback};
 use crate::output::Output;
 use crate::wire::Seek;
@@ -44,9 +45,38 @@ impl<O: Output> Playback<O> {
         if queued > most.min(self.most_kept as u64) {
             self.notices.push(Notice::Overflow);
         } else if !bytes.is_empty() {
-            self.append(bytes);
+            self.take(bytes, following, now_ns);
         }
         self.update_before(following, now_ns);
+    }
+
+    /// Converts bytes of the program; if they are enough for the stream to begin, it does so with
+    /// the first of them, while the others are converted.
+    fn take(&mut self, bytes: &[u8], following: u64, now_ns: u64) {
+        let queued = self.queued(now_ns);
+        let waits = self.prebuffers && self.backlog.is_empty();
+        if !waits || !self.has_prebuffer(queued + bytes.len() as u64, following) {
+            return self.append(bytes);
+        }
+        let least = u64::from(self.pace().bytes(LEAST_BEGINNING_US));
+        let first = usize::try_from(least.saturating_sub(queued)).unwrap_or(usize::MAX);
+        let (first, others) = bytes.split_at(first.min(bytes.len()));
+        self.append(first);
+        if others.is_empty() {
+            return;
+        }
+        let begins = self.has_news();
+        if begins {
+            self.prebuffers = false;
+            let following = following + others.len() as u64;
+            self.obey(following, now_ns);
+            self.commit(following, now_ns);
+        }
+        self.append(others);
+        if begins && self.runs {
+            // A device that has not looked yet will find all of them.
+            self.called_for = self.called_for.max(self.output.written());
+        }
     }
 
     /// Throws away what is not heard yet.

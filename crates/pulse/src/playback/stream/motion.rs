@@ -19,7 +19,7 @@ const FILLED_BEFORE_NS: u64 = 200_000_000;
 const CALL_AGAIN_NS: u64 = 100_000_000;
 /// How much must be written before a stream begins while the rest of its prebuffer waits to be
 /// written, µs; and how many times that the rest may be.
-const LEAST_BEGINNING_US: u64 = 100_000;
+pub(super) const LEAST_BEGINNING_US: u64 = 100_000;
 const MOST_FOLLOWING: u64 = 8;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
 const ENDING_NS: u64 = 20_000_000;
@@ -77,15 +77,14 @@ impl<O: Output> Playback<O> {
         self.commit(0, now_ns);
     }
 
-    fn obey(&mut self, following: u64, now_ns: u64) {
+    pub(super) fn obey(&mut self, following: u64, now_ns: u64) {
         self.fill();
         self.note_beginning(now_ns);
         self.note_underrun(now_ns);
         self.forget_heard(now_ns);
         let queued = self.queued(now_ns);
         let is_enough = self.has_prebuffer(queued, following);
-        let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
-        if (is_enough && has_news) || (queued > 0 && !self.drains.is_empty()) {
+        if (is_enough && self.has_news()) || (queued > 0 && !self.drains.is_empty()) {
             self.prebuffers = false;
         }
         if self.is_corked || self.is_suspended || self.prebuffers {
@@ -98,9 +97,14 @@ impl<O: Output> Playback<O> {
         self.follow_device(now_ns);
     }
 
+    /// Returns whether something was written since nothing was left to be heard.
+    pub(super) fn has_news(&self) -> bool {
+        self.underrun.is_none_or(|before| self.write_index > before.write_index)
+    }
+
     /// Returns whether this much is enough to begin with. What follows may have to wait until other
     /// programs have had their turn, so there is to be something to play until then.
-    fn has_prebuffer(&self, queued: u64, following: u64) -> bool {
+    pub(super) fn has_prebuffer(&self, queued: u64, following: u64) -> bool {
         let prebuffer = u64::from(self.attributes.prebuffer);
         let lasts =
             self.pace().us(queued) >= LEAST_BEGINNING_US && queued >= following / MOST_FOLLOWING;
@@ -110,7 +114,7 @@ impl<O: Output> Playback<O> {
     /// Makes the device obey the wishes. If there are none and it sleeps, it is called for bytes
     /// that came after it had played all there was, which nobody may have noticed, and again as
     /// long as it has not begun: not for each of those that follow its first ones.
-    fn commit(&mut self, following: u64, now_ns: u64) {
+    pub(super) fn commit(&mut self, following: u64, now_ns: u64) {
         let (written, has_wishes) = (self.output.written(), !self.output.is_committed());
         self.output.commit();
         let is_called = has_wishes && self.output.is_committed();
@@ -133,8 +137,7 @@ impl<O: Output> Playback<O> {
         if !self.output.is_committed() {
             return strict(0);
         }
-        let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
-        let has_sound = (has_news && self.queued(now_ns) > 0) || !self.drains.is_empty();
+        let has_sound = (self.has_news() && self.queued(now_ns) > 0) || !self.drains.is_empty();
         // That nothing is left is to be noted, too.
         if !self.runs || (!has_sound && self.underrun.is_some()) {
             // Only its program can change something.

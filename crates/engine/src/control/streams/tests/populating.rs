@@ -52,6 +52,36 @@ fn this_thread_rests_before_each_piece() {
 }
 
 #[test]
+fn a_ring_that_is_far_from_its_end_leaves_its_program_the_cpu() {
+    let mut scenario = Scenario::new();
+    let begun_ns = now_ns();
+    scenario.long(1);
+    let due_ns = scenario.streams.populate(|| begun_ns).unwrap();
+    assert!(due_ns > begun_ns + 2_000_000, "{} ns", due_ns - begun_ns);
+    assert!(due_ns <= begun_ns + 3_000_000, "{} ns", due_ns - begun_ns);
+}
+
+#[test]
+fn streams_that_begin_at_once_all_have_their_pieces_before_they_come_to_their_ends() {
+    /// How long a slow machine takes for a piece, ns.
+    const PIECE_NS: u64 = 200_000;
+    for streams in [1, 8, 64] {
+        let mut scenario = Scenario::new();
+        let begun_ns = now_ns();
+        let streams: Vec<u32> = (0..streams).map(|peer| scenario.long(peer)).collect();
+        let mut at_ns = begun_ns;
+        while let Some(due_ns) = scenario.streams.populate(|| at_ns) {
+            at_ns = if due_ns > at_ns { due_ns } else { at_ns + PIECE_NS };
+            for stream in &streams {
+                let populated = scenario.streams.populating.populated_frames(*stream);
+                let played = (at_ns - begun_ns) * 48 / 1_000_000;
+                assert!(populated.is_none_or(|frames| frames > played), "stream {stream}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_stream_that_begins_keeps_no_other_ring_from_being_populated() {
     let mut scenario = Scenario::new();
     let first = scenario.long(1);

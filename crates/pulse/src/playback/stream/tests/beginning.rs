@@ -45,6 +45,17 @@ fn a_stream_begins_with_its_first_bytes_when_the_others_have_arrived() {
 }
 
 #[test]
+fn a_stream_begins_before_all_of_a_block_is_converted() {
+    let mut playback = playback(DEFAULT);
+    let frames = RATE_HZ as usize / 3;
+    playback.write_before(2 * SECOND as u64, Seek::Relative(0), &bytes(0, frames), 0);
+    assert_eq!(playback.output.begun_with, [u64::from(RATE_HZ) / 10]);
+    let sample = |at: usize| (1 + at) as f32 / 32_768.0;
+    assert_eq!(playback.output.samples, (0..frames).map(sample).collect::<Vec<_>>());
+    assert_eq!((playback.output.calls, playback.output.obeyed.len()), (0, 1));
+}
+
+#[test]
 fn a_stream_that_is_held_does_not_begin_with_its_first_bytes() {
     let mut playback = playback(DEFAULT);
     playback.cork(true, 0);

@@ -12,6 +12,8 @@ pub(super) struct Card {
     pub samples: Vec<f32>,
     /// Wishes that the device obeyed, but for gains and depths.
     pub obeyed: Vec<Wish>,
+    /// How many frames there were each time it was to run.
+    pub begun_with: Vec<u64>,
     /// The depth that was wished last.
     pub depth_frames: u32,
     /// How often it was called without a wish.
@@ -40,6 +42,7 @@ impl Card {
             now_ns: 0,
             samples: Vec::new(),
             obeyed: Vec::new(),
+            begun_with: Vec::new(),
             depth_frames: 0,
             calls: 0,
             schedule: None,
@@ -87,6 +90,7 @@ impl Card {
             }
             Wish::Run => {
                 self.turn(heard);
+                self.begun_with.push(self.written());
                 self.runs = true;
             }
             Wish::Hold => {
