@@ -117,6 +117,20 @@ fn stop(server: &mut Server) {
 pub(crate) const LONG: [&str; 3] = ["--pulse", "--grace", "600000"];
 
 #[test]
+fn the_front_end_comes_before_ordinary_programs_as_the_server_does() {
+    let mut server = Server::start(&options(&["--pulse"]));
+    await_socket(&server);
+    let front_end = await_front_end(&mut server);
+    run(server.directory(), "pactl", &["info"]).expect_success();
+    let nice = |process: u32| {
+        let process = Pid::from_raw(process as i32).expect("a process");
+        rustix::process::getpriority_process(Some(process)).expect("it runs")
+    };
+    // Both are ordinary where that is not permitted.
+    assert_eq!(nice(front_end), nice(server.program().id()));
+}
+
+#[test]
 fn a_front_end_without_programs_ends_with_its_server_and_leaves_the_next_one_its_socket() {
     let mut server = Server::start(&options(&LONG));
     for end in [Server::kill, stop] {
