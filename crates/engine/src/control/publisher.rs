@@ -110,8 +110,8 @@ impl PlanPublisher {
         self.needed_since_ns = Some(earlier_ns.min(now_ns));
     }
 
-    /// Puts off the plan of a change at `now_ns` that no cycle is to wait for, unless another one
-    /// needs it as well.
+    /// Puts off a plan that is needed for a change at `now_ns` alone, which is in no cycle. What
+    /// needs it from now on brings it forward.
     pub(super) fn put_off(&mut self, now_ns: u64) {
         if let Some(since_ns) = &mut self.needed_since_ns {
             *since_ns = now_ns + PUT_OFF_NS;
@@ -121,9 +121,7 @@ impl PlanPublisher {
     /// Like [`need`](Self::need), with a shorter delay: a client has just confirmed a mapping for
     /// which a connection has waited.
     pub(super) fn need_soon(&mut self, now_ns: u64) {
-        let since_ns = now_ns.saturating_sub(DELAY_NS - SHORT_DELAY_NS);
-        let earlier_ns = self.needed_since_ns.unwrap_or(since_ns);
-        self.needed_since_ns = Some(earlier_ns.min(since_ns));
+        self.need(now_ns.saturating_sub(DELAY_NS - SHORT_DELAY_NS));
     }
 
     /// Returns whether the newest plan is not of the graph as it is.

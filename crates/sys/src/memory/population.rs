@@ -10,8 +10,8 @@ use super::Mapping;
 
 /// How much is populated at once, bytes of all channels: it takes about a tenth of a millisecond.
 const PIECE_BYTES: usize = 128 << 10;
-/// The part of a second that is populated at once, at least, and before the stream begins: what a
-/// device renders after a change. With many channels this is more than the other pieces, up to the
+/// The part of a second that is populated before the stream begins, and at once at least: what a
+/// device renders after a change. With many channels it is more than [`PIECE_BYTES`], up to the
 /// whole ring.
 const LEAST_PART: u32 = 10;
 
