@@ -13,8 +13,8 @@ use sys::thread::CpuSet;
 
 /// Above every thread of the server and of clients.
 const PRIORITY: u32 = 80;
-/// How often each thread wakes.
-const STEP_NS: u64 = 1_000_000;
+/// How often each thread wakes, at least.
+const LONGEST_STEP_NS: u64 = 1_000_000;
 
 /// A time in which a CPU was not available, `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,9 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
     // Where it may not be pinned or real-time, it sees less: the summary says so.
     let _ = sys::thread::set_affinity(&only);
     let _ = sys::thread::set_fifo(0, PRIORITY);
-    let mut due_ns = now_ns() + STEP_NS;
+    // Each thread sees of a stall what is left of it when it was to wake.
+    let step_ns = (least_ns * 3 / 4).min(LONGEST_STEP_NS);
+    let mut due_ns = now_ns() + step_ns;
     while !stop.load(Ordering::Relaxed) {
         sleep_until(due_ns);
         let woke_ns = now_ns();
@@ -79,7 +81,7 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
             let stall = Stall { from_ns: due_ns, until_ns: woke_ns };
             stalls.lock().unwrap_or_else(PoisonError::into_inner).push(stall);
         }
-        due_ns = woke_ns + STEP_NS;
+        due_ns = woke_ns + step_ns;
     }
 }
 

@@ -65,7 +65,10 @@ static void count_skipped(jack_nframes_t frames, jack_nframes_t rate) {
         known_ns = least_ns;
     if (count < CYCLES)
         return;
-    if (least_ns - known_ns >= period_ns * 3 / 4)
+    if (least_ns - known_ns >= period_ns * 3 / 4) {
         note_loss_at("skipped", (unsigned long)((least_ns - known_ns + period_ns / 4) / period_ns), since_ns);
-    known_ns = least_ns, since_ns = 0, count = 0;
+        since_ns = 0;
+    }
+    /* What ran ahead in the middle of these cycles is known after the next ones: it keeps its time. */
+    known_ns = least_ns, count = 0;
 }
