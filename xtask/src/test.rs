@@ -42,7 +42,7 @@ fn checks(arguments: &[String], times: &mut Times) -> Result<()> {
 }
 
 /// Suites that wait for programs most of the time, and judge no cycle by the clock.
-const PATIENT: [&str; 11] = [
+const PATIENT: [&str; 10] = [
     "control",
     "dbus",
     "effects",
@@ -50,7 +50,6 @@ const PATIENT: [&str; 11] = [
     "internal",
     "latency",
     "programs",
-    "pulse",
     "state",
     "sync",
     "web",

@@ -201,14 +201,24 @@ static void write_ms(pa_stream *stream, int ms, int64_t offset, pa_seek_mode_t s
         field("write", "libpulse: %s", error_text());
 }
 
+/* PulseAudio may send the request that follows a writing after the answer to what was asked next, and long after it
+ * where all processors are busy: it has come when three answers later nothing has changed. */
+static void await_requests(pa_stream *stream) {
+    size_t before = pa_stream_writable_size(stream);
+    for (int tries = 0, same = 0; same < 3 && tries < 100; tries++) {
+        wait_ms(10);
+        timing(stream);
+        size_t now = pa_stream_writable_size(stream);
+        same = now == before ? same + 1 : 0;
+        before = now;
+    }
+}
+
 static void where(const char *name, pa_stream *stream, int with_read_index) {
     char before[sizeof path];
     strcpy(before, path);
     at("%s.%s", before, name);
-    /* PulseAudio may send the request that follows a writing after the answer to what was asked
-       next. One of two more answers comes after it. */
-    timing(stream);
-    timing(stream);
+    await_requests(stream);
     const pa_timing_info *info = timing(stream);
     number("write-index", info->write_index);
     yes("write-index-corrupt", info->write_index_corrupt);
