@@ -201,8 +201,8 @@ static void write_ms(pa_stream *stream, int ms, int64_t offset, pa_seek_mode_t s
         field("write", "libpulse: %s", error_text());
 }
 
-/* PulseAudio may send the request that follows a writing after the answer to what was asked next, and long after it
- * where all processors are busy: it has come when three answers later nothing has changed. */
+/* PulseAudio may send the request that follows a writing after the answer to what was asked next. It is taken to have
+ * come when three answers in a row have changed nothing. */
 static void await_requests(pa_stream *stream) {
     size_t before = pa_stream_writable_size(stream);
     for (int tries = 0, same = 0; same < 3 && tries < 100; tries++) {
