@@ -1,16 +1,20 @@
 //! Programs in sandboxes that are given the socket: they play, and do nothing else, unless a rule
 //! allows it.
 
+use std::io::Write;
 use std::process::Command;
 
 use harness::{Finished, Program, eventually, not_run};
 
+use crate::bad_input::{auth, connect, packet};
 use crate::{RATE_HZ, Scene, path, ramps};
 
 /// As a sandbox for applications has them.
 const NAMESPACES: [&str; 7] =
     ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"];
 const TIMER: [&str; 4] = ["--driver", "timer", "--quantum", "1024"];
+/// The number of that command.
+const LOAD_MODULE: u32 = 51;
 const RECORDING: [&str; 3] = ["--device=consort.monitor", "--raw", "--latency-msec=20"];
 
 fn is_possible() -> bool {
@@ -85,6 +89,17 @@ fn a_confined_program_plays_and_changes_and_records_nothing_else() {
         clients.contains("consort.confined = \"it has other mounts").then_some(())
     });
     assert!(listener.is_running() && { player }.is_running());
+}
+
+#[test]
+fn requests_that_come_with_the_first_are_answered_by_the_programs_rights() {
+    let scene = Scene::with(&TIMER);
+    let mut socket = connect(&scene);
+    let module = packet(LOAD_MODULE, b"tmodule-null-sink\0tsink_name=free\0");
+    socket.write_all(&[auth(), module].concat()).expect("sent");
+    eventually("it may load a module", || {
+        scene.pactl(&["list", "short", "sinks"]).contains("free").then_some(())
+    });
 }
 
 #[test]

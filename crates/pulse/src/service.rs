@@ -24,6 +24,7 @@ mod server;
 mod socket;
 mod spare_memory;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -291,8 +292,14 @@ impl Service {
         let mut state = State::Open;
         if let Some(slice) = slice {
             let front_end = &mut self.front_end;
-            let goes_on = || slice.goes_on(now_ns());
-            state = link.read(goes_on, |frame| front_end.frame(number, frame, now_ns()));
+            let (has_rights, has_had_frame) = (front_end.has_rights(number), Cell::new(false));
+            // MUTATION: link_ready.requests_before_rights
+            let may_go_on = || has_rights || !has_had_frame.get();
+            let goes_on = || may_go_on() && slice.goes_on(now_ns());
+            state = link.read(goes_on, |frame| {
+                has_had_frame.set(true);
+                front_end.frame(number, frame, now_ns());
+            });
             if front_end.shares_memory(number) {
                 link.share_memory();
             }
@@ -306,6 +313,7 @@ impl Service {
         self.write(number);
         self.offer_rings(number);
         self.carry_out();
+        self.examine(number);
         if let Some(slice) = slice {
             self.round_robin.end(account, slice, now_ns());
         }

@@ -16,8 +16,8 @@ use super::properties::{self, text};
 #[derive(Debug)]
 pub(super) struct Client {
     pub origin: Origin,
-    /// What it may do.
-    pub rights: Rights,
+    /// What it may do; `None`: that is not known yet, and so it may do nothing.
+    pub rights: Option<Rights>,
     /// Why that is not everything.
     pub confinement: Option<Confinement>,
     /// What it speaks, once it was let in.
@@ -54,7 +54,7 @@ impl Client {
         let (props, subscription) = (Props::new(), SubscriptionMask::empty());
         Self {
             origin,
-            rights: Rights::ALL,
+            rights: None,
             confinement: None,
             admitted: None,
             shares_memory: false,
@@ -70,6 +70,12 @@ impl Client {
             owes_devices: false,
             answered_bytes: 0,
         }
+    }
+
+    /// Returns what it may do.
+    pub fn rights(&self) -> Rights {
+        // MUTATION: rights.all_before_they_are_known
+        self.rights.unwrap_or(Rights::NONE)
     }
 
     /// Returns the protocol's version for packets to it and from it.

@@ -23,7 +23,7 @@ impl<D: Devices> FrontEnd<D> {
         let version = known.version();
         let asked = AboutManager::read(asked, version).ok_or(PulseError::Protocol)?;
         // MUTATION: device_manager.by_anyone
-        let is_allowed = known.rights.control || !asked.changes();
+        let is_allowed = known.rights().control || !asked.changes();
         if !is_allowed {
             return Err(PulseError::AccessDenied);
         }

@@ -53,7 +53,7 @@ impl<D: Devices> FrontEnd<D> {
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let version = known.version();
         let changes = matches!(asked, AboutStreams::Write { .. } | AboutStreams::Delete(_));
-        if changes && !known.rights.control {
+        if changes && !known.rights().control {
             return Err(PulseError::AccessDenied);
         }
         match asked {

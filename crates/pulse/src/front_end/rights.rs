@@ -9,6 +9,7 @@ use policy::Rights;
 use pulseaudio::protocol::{Command, PulseError};
 
 use super::FrontEnd;
+use super::client::Client;
 use super::sources::Source;
 use crate::output::Devices;
 
@@ -22,14 +23,21 @@ pub(crate) struct Confined {
 }
 
 impl<D: Devices> FrontEnd<D> {
-    /// A program that has just connected is confined: it may do what a rule allows it.
-    pub fn confine(&mut self, client: u32, confined: &Confined) {
-        let rights = self.desktop.rules.allowed(confined.cgroup.as_deref());
+    /// A program has its rights from now on, of which it had none before: all of them, or, if it
+    /// is confined, those that a rule gives it.
+    pub fn examined(&mut self, client: u32, confined: Option<&Confined>) {
+        let rule = |confined: &Confined| self.desktop.rules.allowed(confined.cgroup.as_deref());
+        // MUTATION: examined.has_all_rights
+        let rights = confined.map_or(Rights::ALL, rule);
         if let Some(known) = self.clients.get_mut(&client) {
-            // MUTATION: confine.has_all_rights
-            known.rights = rights;
-            known.confinement = Some(confined.why);
+            known.rights = Some(rights);
+            known.confinement = confined.map(|confined| confined.why);
         }
+    }
+
+    /// Returns whether it is known what a program may do.
+    pub fn has_rights(&self, client: u32) -> bool {
+        self.clients.get(&client).is_some_and(|known| known.rights.is_some())
     }
 
     /// Checks whether a program may ask this. Recordings, samples and extensions are checked where
@@ -80,6 +88,6 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns what a program may do.
     pub(super) fn rights_of(&self, client: u32) -> Rights {
-        self.clients.get(&client).map_or(Rights::NONE, |known| known.rights)
+        self.clients.get(&client).map_or(Rights::NONE, Client::rights)
     }
 }

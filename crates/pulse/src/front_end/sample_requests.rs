@@ -81,7 +81,7 @@ impl<D: Devices> FrontEnd<D> {
 
     fn create_upload(&mut self, client: u32, tag: u32, asked: &UploadStreamParams) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
-        let owner = (!known.rights.patch).then_some(known.origin.account);
+        let owner = (!known.rights().patch).then_some(known.origin.account);
         let sample = new_sample(asked, &known.props, owner)?;
         let length = asked.length;
         let (version, account) = (known.version(), known.origin.account);
@@ -144,7 +144,7 @@ impl<D: Devices> FrontEnd<D> {
     /// change what others have left. Nobody else should hear what it has chosen for a name.
     fn owner_of_samples(&self, client: u32) -> Option<u32> {
         let known = self.clients.get(&client)?;
-        (!known.rights.patch).then_some(known.origin.account)
+        (!known.rights().patch).then_some(known.origin.account)
     }
 
     /// Forgets the samples of a confined program once it has no connection left.

@@ -43,9 +43,16 @@ impl Scene {
         Self { front_end: FrontEnd::new(Silence::stereo(), machine), now_ns: 0 }
     }
 
+    /// A connection of a program that is not confined.
+    fn came(&mut self, origin: Origin) -> Option<u32> {
+        let client = self.front_end.connected(origin)?;
+        self.front_end.examined(client, None);
+        Some(client)
+    }
+
     /// A connection of a program of this user.
     fn connected(&mut self, account: u32) -> Option<u32> {
-        self.front_end.connected(Origin { account, way: Way::OwnUser })
+        self.came(Origin { account, way: Way::OwnUser })
     }
 
     /// A program of this user that has been let in.

@@ -1,5 +1,8 @@
 //! Programs that come in, and those that are not let in.
 
+use std::os::unix::net::UnixStream;
+
+use confinement::{cgroup_of, confinement_of, while_it_lives};
 use sys::clock::now_ns;
 use sys::disposal::Foreign;
 use sys::poll::Interest;
@@ -9,10 +12,9 @@ use super::listener::Accepted;
 use super::module_listeners::Came;
 use super::socket::Socket;
 use super::{MODULES, NETWORK, Service, token};
-use crate::front_end::Origin;
+use crate::front_end::{Confined, Origin};
 
-/// How long programs are accepted, ns, so that those that come do not keep the others waiting. What
-/// the kernel says about each is read.
+/// How long programs are accepted, ns, so that those that come do not keep the others waiting.
 const ACCEPTING_NS: u64 = 2_000_000;
 
 /// How long a program that was not let in may stay.
@@ -34,17 +36,12 @@ impl Service {
                 _ => self.local.accept().map(Came::Accepted),
             };
             let Some(came) = accepted else { return };
-            let Came::Accepted(Accepted { socket, way, peer, confined }) = came else { continue };
+            let Came::Accepted(Accepted { socket, way, peer }) = came else { continue };
             let socket = self.disposal.queue().foreign(socket);
             let account = self.accounts.came(peer);
             // One too many is disconnected at once.
             match self.front_end.connected(Origin { account, way }) {
-                Some(number) => {
-                    if let Some(confined) = confined {
-                        self.front_end.confine(number, &confined);
-                    }
-                    self.add_link(number, account, socket);
-                }
+                Some(number) => self.add_link(number, account, socket),
                 None => self.accounts.went(account),
             }
         }
@@ -64,6 +61,22 @@ impl Service {
         }
     }
 
+    /// Gives a program that was let in its rights, by what the kernel says about it. It reads its
+    /// answer meanwhile, and its next frame is handled after that.
+    pub(super) fn examine(&mut self, number: u32) {
+        if self.front_end.has_rights(number) || !self.front_end.is_admitted(number) {
+            return;
+        }
+        let Some(link) = self.links.get(&number) else { return };
+        let confined = match link.socket() {
+            Some(Socket::Unix(socket)) => confined(socket),
+            // The network has the rights of the way that it has come.
+            Some(Socket::Tcp(_)) => None,
+            None => return,
+        };
+        self.front_end.examined(number, confined.as_ref());
+    }
+
     /// Returns when the next program has had its time to be let in.
     pub(super) fn admission_ns(&self) -> Option<u64> {
         let unadmitted =
@@ -81,4 +94,10 @@ impl Service {
             self.end_link(*number);
         }
     }
+}
+
+/// Returns what the kernel says about a program that has connected, if it is confined.
+fn confined(socket: &UnixStream) -> Option<Confined> {
+    let why = confinement_of(socket)?;
+    Some(Confined { why, cgroup: while_it_lives(socket, cgroup_of).flatten() })
 }

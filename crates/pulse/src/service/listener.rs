@@ -4,11 +4,10 @@ use std::fs::{DirBuilder, Permissions, remove_file, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use confinement::{cgroup_of, confinement_of, while_it_lives};
 use sys::process::PidFd;
 use sys::socket::{
     adopt_streams, listens_at, peer_of, process_listening_at, process_of, take_over_listening,
@@ -16,7 +15,7 @@ use sys::socket::{
 
 use super::accounts::Peer;
 use super::socket::Socket;
-use crate::front_end::{Confined, Way};
+use crate::front_end::Way;
 
 /// A program that has connected.
 #[derive(Debug)]
@@ -24,8 +23,6 @@ pub(super) struct Accepted {
     pub socket: Socket,
     pub way: Way,
     pub peer: Peer,
-    /// The kernel says that it sees less of the system than this process.
-    pub confined: Option<Confined>,
 }
 
 /// A listening socket with a name, for programs of this machine.
@@ -142,8 +139,7 @@ impl Listener {
                     let process = id.zip(process_of(&socket).ok());
                     let peer =
                         process.map_or(Peer::Unseen, |(id, handle)| Peer::Process(id, handle));
-                    let confined = confined(&socket);
-                    return Some(Accepted { socket: Socket::Unix(socket), way, peer, confined });
+                    return Some(Accepted { socket: Socket::Unix(socket), way, peer });
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -156,12 +152,6 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// Returns what the kernel says about a program that has connected, if it is confined.
-fn confined(socket: &UnixStream) -> Option<Confined> {
-    let why = confinement_of(socket)?;
-    Some(Confined { why, cgroup: while_it_lives(socket, cgroup_of).flatten() })
 }
 
 /// Returns the process that serves programs at a path, or where PulseAudio's programs look for
@@ -190,6 +180,8 @@ pub(crate) fn default_path() -> anyhow::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]

@@ -69,10 +69,7 @@ impl NetworkListener {
                 Ok((socket, from)) => {
                     let peer = Peer::Host(host(from.ip()));
                     let socket = Socket::Tcp(socket);
-                    return Some((
-                        Accepted { socket, way: Way::Network, peer, confined: None },
-                        from.ip(),
-                    ));
+                    return Some((Accepted { socket, way: Way::Network, peer }, from.ip()));
                 }
                 Err(error) if is_passing(error.kind()) => {}
                 Err(_) => return None,

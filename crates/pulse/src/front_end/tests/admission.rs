@@ -28,7 +28,7 @@ fn auth(cookie: &[u8]) -> Command {
 }
 
 fn connected(scene: &mut Scene, account: u32, way: Way) -> Option<u32> {
-    scene.front_end.connected(Origin { account, way })
+    scene.came(Origin { account, way })
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Scene {
     fn confined(&mut self) -> u32 {
         let client = self.admitted_of(3);
         let cgroup = Some(CGROUP.to_owned());
-        self.front_end.confine(client, &Confined { why: Confinement::Mounts, cgroup });
+        self.front_end.examined(client, Some(&Confined { why: Confinement::Mounts, cgroup }));
         client
     }
 
@@ -101,6 +101,20 @@ fn a_confined_program_changes_only_what_is_its_own() {
     for request in about_devices().into_iter().chain(about(others)) {
         assert_eq!(scene.tell(free, &request), Ok(()), "{request:?}");
     }
+}
+
+#[test]
+fn a_program_of_which_nothing_is_known_has_no_rights() {
+    let mut scene = Scene::new();
+    let other = scene.admitted();
+    let origin = Origin { account: 3, way: Way::OwnUser };
+    let client = scene.front_end.connected(origin).expect("room");
+    let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
+    scene.ask::<AuthReply>(client, &auth).expect("let in");
+    let request = Command::KillClient(other);
+    assert_eq!(scene.tell(client, &request), DENIED);
+    scene.front_end.examined(client, None);
+    assert_eq!(scene.tell(client, &request), Ok(()));
 }
 
 #[test]

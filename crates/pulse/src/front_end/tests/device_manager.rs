@@ -272,7 +272,7 @@ fn a_confined_program_reads_what_is_known_of_devices_and_changes_nothing() {
     let [free, boxed] = [scene.admitted(), scene.admitted_of(3)];
     scene.load_named(free, MANAGER, "do_routing=1").expect("loaded");
     let known = scene.front_end.clients.get_mut(&boxed).expect("a program");
-    known.rights = Rights { control: false, ..Rights::ALL };
+    known.rights = Some(Rights { control: false, ..Rights::ALL });
     let before = scene.known(boxed);
     assert_eq!(before.len(), 2);
     assert_eq!(scene.manage(boxed, SUBSCRIBE), Ok(Vec::new()));

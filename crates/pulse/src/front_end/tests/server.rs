@@ -12,7 +12,7 @@ use super::*;
 fn only_programs_of_this_user_are_let_in() {
     let mut scene = Scene::new();
     let origin = Origin { account: 2, way: Way::OtherUser };
-    let stranger = scene.front_end.connected(origin).expect("room");
+    let stranger = scene.came(origin).expect("room");
     let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
     let sent = scene.send(stranger, &auth);
     let refused = read_ack_message(&mut &sent[0][..]);

@@ -101,10 +101,22 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "tests::each_kind_of_confinement_is_recognized",
     ),
     process(
-        "confine.has_all_rights",
-        Delete,
+        "examined.has_all_rights",
+        Replace("Rights::ALL, rule", "Rights::ALL, |_| Rights::ALL"),
         "pulse",
         "confined::a_confined_program_plays_and_changes_and_records_nothing_else",
+    ),
+    unit(
+        "rights.all_before_they_are_known",
+        Replace("Rights::NONE", "Rights::ALL"),
+        "consort-pulse",
+        "front_end::tests::confined::a_program_of_which_nothing_is_known_has_no_rights",
+    ),
+    process(
+        "link_ready.requests_before_rights",
+        Replace("has_rights || !has_had_frame.get()", "true"),
+        "pulse",
+        "confined::requests_that_come_with_the_first_are_answered_by_the_programs_rights",
     ),
     unit(
         "answer.without_rights",

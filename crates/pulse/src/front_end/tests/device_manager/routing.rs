@@ -308,7 +308,7 @@ fn a_program_that_may_not_capture_records_the_default_source_instead_of_a_microp
     scene.load_named(free, MANAGER, "do_routing=1").expect("loaded");
     scene.tell(free, &Command::SetDefaultSource(text("consort.monitor"))).expect("set");
     let known = scene.front_end.clients.get_mut(&boxed).expect("a program");
-    known.rights = Rights { capture: false, ..Rights::ALL };
+    known.rights = Some(Rights { capture: false, ..Rights::ALL });
     let [routed, other] = [free, boxed].map(|client| {
         let index = record(&mut scene, client);
         let shown = recorded(&mut scene, free, index);

@@ -128,7 +128,7 @@ fn programs_come_in_where_a_module_listens_until_it_is_unloaded() {
     assert_eq!((listening.port, listening.is_open), (99, true));
     let come = |scene: &mut Scene, is_open| {
         let origin = Origin { account: 9, way: Way::Module { module, is_open } };
-        let program = scene.front_end.connected(origin).expect("room");
+        let program = scene.came(origin).expect("room");
         let auth = AuthParams { version: 35, ..AuthParams::default() };
         let let_in: Result<AuthReply, PulseError> = scene.ask(program, &Command::Auth(auth));
         (program, let_in.map(|_| ()))
@@ -181,7 +181,7 @@ fn the_arguments_of_all_modules_are_no_longer_than_a_list_has_room_for() {
 fn a_program_over_the_network_opens_no_file_and_no_further_way_in_or_out() {
     let mut scene = Scene::new();
     let module = Way::Module { module: 9, is_open: true };
-    let program = scene.front_end.connected(Origin { account: 9, way: module }).expect("room");
+    let program = scene.came(Origin { account: 9, way: module }).expect("room");
     let auth = AuthParams { version: 35, ..AuthParams::default() };
     let _: AuthReply = scene.ask(program, &Command::Auth(auth)).expect("let in");
     for (name, arguments) in [
