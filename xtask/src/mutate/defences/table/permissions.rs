@@ -133,7 +133,7 @@ pub(super) const PERMISSIONS: &[Defence] = &[
     ),
     unit(
         "device_manager.by_anyone",
-        Replace("known.rights.control || !asked.changes()", "true"),
+        Replace("known.rights().control || !asked.changes()", "true"),
         "consort-pulse",
         "front_end::tests::device_manager::a_confined_program_reads_what_is_known_of_devices_and_\
          changes_nothing",
