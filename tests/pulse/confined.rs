@@ -13,6 +13,22 @@ use crate::{RATE_HZ, Scene, path, ramps};
 const NAMESPACES: [&str; 7] =
     ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"];
 const TIMER: [&str; 4] = ["--driver", "timer", "--quantum", "1024"];
+/// Sends bytes by a socket, and prints the second of two packets that are received, without its
+/// frame.
+const SEND_AND_RECEIVE_TWO: &str = "
+import socket, sys
+program = socket.socket(socket.AF_UNIX)
+program.settimeout(60)
+program.connect(sys.argv[1])
+program.sendall(bytes.fromhex(sys.argv[2]))
+def received(count):
+    return program.recv(count, socket.MSG_WAITALL)
+for packet in range(2):
+    content = received(int.from_bytes(received(20)[:4], 'big'))
+print(content.hex())
+";
+/// An error's command, the request's number, and that access is denied.
+const DENIED: &str = "4c000000004c000000074c00000001";
 /// The number of that command.
 const LOAD_MODULE: u32 = 51;
 const RECORDING: [&str; 3] = ["--device=consort.monitor", "--raw", "--latency-msec=20"];
@@ -94,12 +110,24 @@ fn a_confined_program_plays_and_changes_and_records_nothing_else() {
 #[test]
 fn requests_that_come_with_the_first_are_answered_by_the_programs_rights() {
     let scene = Scene::with(&TIMER);
-    let mut socket = connect(&scene);
-    let module = packet(LOAD_MODULE, b"tmodule-null-sink\0tsink_name=free\0");
-    socket.write_all(&[auth(), module].concat()).expect("sent");
+    let both = |sink: &str| {
+        let arguments = format!("tmodule-null-sink\0tsink_name={sink}\0");
+        [auth(), packet(LOAD_MODULE, arguments.as_bytes())].concat()
+    };
+    let mut free = connect(&scene);
+    free.write_all(&both("free")).expect("sent");
     eventually("it may load a module", || {
         scene.pactl(&["list", "short", "sinks"]).contains("free").then_some(())
     });
+    if !is_possible() {
+        return;
+    }
+    let bytes: String = both("boxed").iter().map(|byte| format!("{byte:02x}")).collect();
+    let socket = scene.socket();
+    let arguments = ["-c", SEND_AND_RECEIVE_TWO, path(&socket), &bytes];
+    let finished = boxed(&scene, "/usr/bin/python3", &arguments).finish().expect_success();
+    assert_eq!(finished.stdout.trim(), DENIED);
+    assert!(!scene.pactl(&["list", "short", "sinks"]).contains("boxed"));
 }
 
 #[test]

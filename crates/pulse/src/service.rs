@@ -292,13 +292,12 @@ impl Service {
         let mut state = State::Open;
         if let Some(slice) = slice {
             let front_end = &mut self.front_end;
-            let (has_rights, has_had_frame) = (front_end.has_rights(number), Cell::new(false));
-            // MUTATION: link_ready.requests_before_rights
-            let may_go_on = || has_rights || !has_had_frame.get();
-            let goes_on = || may_go_on() && slice.goes_on(now_ns());
+            let (has_rights, awaits_rights) = (front_end.has_rights(number), Cell::new(false));
+            let goes_on = || !awaits_rights.get() && slice.goes_on(now_ns());
             state = link.read(goes_on, |frame| {
-                has_had_frame.set(true);
                 front_end.frame(number, frame, now_ns());
+                // MUTATION: link_ready.requests_before_rights
+                awaits_rights.set(!has_rights && front_end.is_admitted(number));
             });
             if front_end.shares_memory(number) {
                 link.share_memory();

@@ -114,7 +114,7 @@ pub(super) const PERMISSIONS: &[Defence] = &[
     ),
     process(
         "link_ready.requests_before_rights",
-        Replace("has_rights || !has_had_frame.get()", "true"),
+        Replace("!has_rights && front_end.is_admitted(number)", "false"),
         "pulse",
         "confined::requests_that_come_with_the_first_are_answered_by_the_programs_rights",
     ),
