@@ -29,7 +29,7 @@ print(content.hex())
 ";
 /// An error's command, the request's number, and that access is denied.
 const DENIED: &str = "4c000000004c000000074c00000001";
-/// The number of that command.
+/// The number of the command that loads a module.
 const LOAD_MODULE: u32 = 51;
 const RECORDING: [&str; 3] = ["--device=consort.monitor", "--raw", "--latency-msec=20"];
 

@@ -23,8 +23,8 @@ pub(crate) struct Confined {
 }
 
 impl<D: Devices> FrontEnd<D> {
-    /// A program has its rights from now on, of which it had none before: all of them, or, if it
-    /// is confined, those that a rule gives it.
+    /// Gives a program its rights: all of them, or, if it is confined, those that a rule gives it.
+    /// Before, it has none.
     pub fn examined(&mut self, client: u32, confined: Option<&Confined>) {
         let rule = |confined: &Confined| self.desktop.rules.allowed(confined.cgroup.as_deref());
         // MUTATION: examined.has_all_rights

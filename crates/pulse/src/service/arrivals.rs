@@ -61,8 +61,8 @@ impl Service {
         }
     }
 
-    /// Gives a program that was let in its rights, by what the kernel says about it. It reads its
-    /// answer meanwhile, and its next frame is handled after that.
+    /// Gives a program that was let in its rights, by what the kernel says about it. The program
+    /// reads its answer meanwhile, and its next frame is handled after that.
     pub(super) fn examine(&mut self, number: u32) {
         if self.front_end.has_rights(number) || !self.front_end.is_admitted(number) {
             return;
@@ -70,7 +70,7 @@ impl Service {
         let Some(link) = self.links.get(&number) else { return };
         let confined = match link.socket() {
             Some(Socket::Unix(socket)) => confined(socket),
-            // The network has the rights of the way that it has come.
+            // Of a process on another machine nothing is known: what let it in is trusted.
             Some(Socket::Tcp(_)) => None,
             None => return,
         };
