@@ -73,6 +73,7 @@ fn open_all(wire: &mut Wire, first_account: u32) -> (usize, usize, String) {
             direction: Direction::Playback,
             channels: vec![0, 1],
             depth_frames: 2 * RATE_HZ,
+            samples: 0,
             account: first_account + (opened / STREAMS_OF_PROGRAM) as u32,
             lets_sleep: false,
             reopens: false,

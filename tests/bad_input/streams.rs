@@ -27,6 +27,7 @@ pub fn stereo() -> NewStream {
         direction: Direction::Playback,
         channels: vec![0, 1],
         depth_frames: 4800,
+        samples: 0,
         account: 0,
         lets_sleep: false,
         reopens: false,

@@ -42,6 +42,7 @@ fn prepare(directory: &Path, stream: u32) -> usize {
         direction: Direction::Playback,
         channels: vec![CHANNEL],
         depth_frames: RATE_HZ / 10,
+        samples: 0,
         account: 0,
         lets_sleep: false,
         reopens: false,

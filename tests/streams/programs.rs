@@ -1,7 +1,9 @@
 //! Programs with streams in the test's own process: what they wish, and the device frames at which
 //! they were obeyed.
 
-use client::stream::{Acknowledgement, PlaybackOptions, PlaybackStream, Samples, StreamConnection};
+use client::stream::{
+    Acknowledgement, PlaybackOptions, PlaybackStream, RingSamples, Samples, StreamConnection,
+};
 use harness::{Server, Sound, eventually};
 use sys::clock::now_ns;
 
@@ -30,6 +32,7 @@ impl Player {
             device: None,
             channels: vec![0, 1],
             depth_frames: 2 * RATE_HZ,
+            samples: RingSamples::Planes,
         });
         let mut player = Self { server, connection, stream: stream.expect("a stream") };
         player.write(sound);

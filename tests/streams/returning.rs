@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use client::stream::{
-    AwaitedServer, Gains, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, Samples,
-    SamplesMut, StreamConnection,
+    AwaitedServer, Gains, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream,
+    RingSamples, Samples, SamplesMut, StreamConnection,
 };
 use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, noise, wake_ups};
 use sys::clock::{now_ns, sleep_until};
@@ -88,6 +88,7 @@ fn playing(server: &Server, sound: &Sound) -> (StreamConnection, PlaybackStream)
         device: None,
         channels: vec![0, 1],
         depth_frames: 2 * RATE_HZ,
+        samples: RingSamples::Planes,
     });
     let mut stream = stream.expect("a stream");
     let planes: Vec<&[f32]> = sound.channels.iter().map(Vec::as_slice).collect();

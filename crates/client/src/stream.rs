@@ -51,5 +51,5 @@ pub use proto::stream::{
 /// Longest name of a stream and of its program, bytes.
 pub const MAX_NAME_BYTES: usize = proto::limits::STREAM_NAME_BYTES;
 
-pub use rt::shm::{Acknowledgement, Due, Miss, RingShape, Schedule, Timing};
+pub use rt::shm::{Acknowledgement, Due, Miss, RingSamples, RingShape, Schedule, Timing};
 pub use rt::stream::{Gains, Wish};

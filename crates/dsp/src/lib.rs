@@ -26,8 +26,8 @@ mod tests;
 
 pub use format::Format;
 pub use simd::{
-    PeerSamples, add, copy, decode, deinterleave, detect_processor, encode, gain, interleave,
-    limited_gain, mix, peak, scrub, silence,
+    PeerFrames16, PeerSamples, add, copy, decode, decode_frames, deinterleave, detect_processor,
+    encode, gain, interleave, limited_gain, mix, peak, scrub, silence,
 };
 
 /// Channels that [`interleave`] and [`deinterleave`] convert at a time.

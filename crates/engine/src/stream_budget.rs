@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rt::shm::{RingShape, StreamPage, WishPage};
+use rt::shm::{RingSamples, RingShape, StreamPage, WishPage};
 
 /// An account, a process and the server have each a limit, which is divided in three: a generous
 /// part for the first streams, equal parts for the next ones, and the rest for the smallest rings,
@@ -16,8 +16,8 @@ struct Division {
     /// in `generous_parts` of what is left of it.
     generous_percent: usize,
     generous_parts: usize,
-    /// An equal part is the limit divided by this: 170 ms of two channels at 48 kHz if the server
-    /// may lock as much as it needs.
+    /// An equal part is the limit divided by this: 170 ms of two planes at 48 kHz if the server may
+    /// lock as much as it needs.
     equal_parts: usize,
 }
 
@@ -153,14 +153,14 @@ impl StreamBudget {
 
     /// Grants a stream of `account` the ring for a depth of `depth_frames`, or for as much of it as
     /// is due to one stream; `None` if not even the smallest ring is left, or for an impossible
-    /// number of channels.
+    /// number of channels, or too many for samples that lie so.
     pub fn grant(
         &mut self,
         account: Account,
-        channels: u32,
+        (channels, samples): (u32, RingSamples),
         depth_frames: u32,
     ) -> Option<StreamGrant> {
-        let asked = RingShape::for_depth(channels, depth_frames)?;
+        let asked = RingShape::for_depth(channels, depth_frames)?.holding(samples)?;
         let due = self.shares(account).map(Share::due).into_iter().min().unwrap_or(0);
         let shape = std::iter::successors(Some(asked), |shape| shape.halved()).find(|shape| {
             // The smallest ring is too little to share.
@@ -243,11 +243,29 @@ mod tests {
 
     const TWO_SECONDS: u32 = 96_000;
 
+    fn planes(channels: u32) -> (u32, RingSamples) {
+        (channels, RingSamples::Planes)
+    }
+
+    #[test]
+    fn a_stream_of_16_bits_takes_half_as_much_for_as_long() {
+        let mut budget = StreamBudget::new(StreamLimits::within(None));
+        let mut of = |process, samples| {
+            let grant = budget.grant(own(process), (2, samples), TWO_SECONDS).unwrap();
+            assert_eq!(grant.shape().samples(), samples);
+            (grant.shape().depth_frames(), budget.used_by(own(process)))
+        };
+        let (depth, planes) = of(1, RingSamples::Planes);
+        let (as_deep, bytes) = of(2, RingSamples::Frames16);
+        assert_eq!(depth, as_deep);
+        assert!(bytes < planes / 2 + 16_384, "{bytes} of {planes}");
+    }
+
     #[test]
     fn more_memory_for_a_stream_comes_from_its_programs_share() {
         let limits = StreamLimits { in_all: 400_000, per_process: 200_000, per_account: 100_000 };
         let mut budget = StreamBudget::new(limits);
-        let mut grant = budget.grant(own(1), 2, 0).unwrap();
+        let mut grant = budget.grant(own(1), planes(2), 0).unwrap();
         let ring = budget.used();
         assert!(budget.extend(&mut grant, 50_000));
         assert!(!budget.extend(&mut grant, 100_000 - ring - 49_999), "one byte too much");
@@ -259,7 +277,7 @@ mod tests {
     #[test]
     fn the_first_stream_gets_the_depth_that_it_asks_for() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
-        let grant = budget.grant(own(1), 2, TWO_SECONDS).unwrap();
+        let grant = budget.grant(own(1), planes(2), TWO_SECONDS).unwrap();
         assert_eq!(grant.shape(), RingShape::for_depth(2, TWO_SECONDS).unwrap());
         assert_eq!(budget.used(), grant.shape().bytes() + 4 * 4096);
         budget.release(grant);
@@ -271,7 +289,7 @@ mod tests {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let depths: Vec<u32> = (0..100)
             .map(|stream| {
-                budget.grant(own(stream % 10), 2, TWO_SECONDS).unwrap().shape.depth_frames()
+                budget.grant(own(stream % 10), planes(2), TWO_SECONDS).unwrap().shape.depth_frames()
             })
             .collect();
         assert!(depths.is_sorted_by(|earlier, later| earlier >= later), "{depths:?}");
@@ -283,9 +301,10 @@ mod tests {
     #[test]
     fn a_greedy_program_leaves_others_their_depth() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
-        let kept: Vec<_> = std::iter::from_fn(|| budget.grant(own(1), 32, u32::MAX)).collect();
+        let kept: Vec<_> =
+            std::iter::from_fn(|| budget.grant(own(1), planes(32), u32::MAX)).collect();
         assert!(kept.len() > 10 && budget.used_by(own(1)) <= 27 << 20);
-        let other = budget.grant(own(2), 2, TWO_SECONDS / 2).unwrap();
+        let other = budget.grant(own(2), planes(2), TWO_SECONDS / 2).unwrap();
         assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }
 
@@ -295,7 +314,7 @@ mod tests {
         assert_eq!(limits.map(|limits| limits.in_all >> 20), [0, 4, 160, 160]);
         assert_eq!(limits.map(|limits| limits.per_account >> 20), [0, 0, 26, 26]);
         assert_eq!(limits.map(|limits| limits.per_process >> 20), [0, 3, 140, 140]);
-        assert_eq!(StreamBudget::new(limits[0]).grant(own(1), 1, 0), None);
+        assert_eq!(StreamBudget::new(limits[0]).grant(own(1), planes(1), 0), None);
     }
 
     #[test]
@@ -303,24 +322,29 @@ mod tests {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let account = |number| Account { process: 7, number };
         let depths: Vec<u32> = (1..=500)
-            .map(|number| budget.grant(account(number), 2, TWO_SECONDS).unwrap())
+            .map(|number| budget.grant(account(number), planes(2), TWO_SECONDS).unwrap())
             .map(|grant| grant.shape.depth_frames())
             .collect();
         // 2.7 s, and 171 ms.
         assert_eq!([depths[0], depths[99], depths[499]], [131_072, 8192, 8192]);
         // What is left is for others.
-        let kept = (501..).map_while(|number| budget.grant(account(number), 2, TWO_SECONDS));
+        let kept =
+            (501..).map_while(|number| budget.grant(account(number), planes(2), TWO_SECONDS));
         assert!(kept.count() > 0 && budget.used_by_process(7) <= 140 << 20);
-        assert!((0..100).all(|process| budget.grant(own(100 + process), 2, TWO_SECONDS).is_some()));
+        assert!(
+            (0..100)
+                .all(|process| budget.grant(own(100 + process), planes(2), TWO_SECONDS).is_some())
+        );
     }
 
     #[test]
     fn an_account_shares_its_limit_with_no_other() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let account = |number| Account { process: 7, number };
-        let taken: Vec<_> = std::iter::from_fn(|| budget.grant(account(1), 2, u32::MAX)).collect();
+        let taken: Vec<_> =
+            std::iter::from_fn(|| budget.grant(account(1), planes(2), u32::MAX)).collect();
         assert!(!taken.is_empty() && budget.used_by(account(1)) <= 27 << 20);
-        let other = budget.grant(account(2), 2, TWO_SECONDS / 2).unwrap();
+        let other = budget.grant(account(2), planes(2), TWO_SECONDS / 2).unwrap();
         assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }
 
@@ -364,7 +388,7 @@ mod tests {
                                 && least <= per_process - budget.used_by_process(account.process)
                                 && least <= in_all - budget.used()
                         });
-                        let granted = budget.grant(account, channels, depth);
+                        let granted = budget.grant(account, planes(channels), depth);
                         prop_assert_eq!(granted.is_some(), fits, "the smallest is always granted");
                         if let Some(grant) = granted {
                             let asked = RingShape::for_depth(channels, depth).unwrap();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use client::stream::{MAX_NAME_BYTES, PlaybackOptions, StreamConnection, StreamDevice};
+use client::stream::{
+    MAX_NAME_BYTES, PlaybackOptions, RingSamples, StreamConnection, StreamDevice,
+};
 use convert::{ChannelMap, Filter, MAX_CHANNELS, Standard, StreamFormat};
 use sys::signals::TerminationSignals;
 
@@ -97,6 +99,7 @@ impl Play {
             device: self.device,
             channels: (0..channels).collect(),
             depth_frames: pacing.depth_frames(rate_hz),
+            samples: RingSamples::Planes,
         };
         let stream = connection.play_reopening(options.clone(), 0)?;
         let mut server_of_stream = Server::new(connection, signals)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{bail, ensure};
 use client::Error;
-use client::stream::{PlaybackOptions, PlaybackStream, Samples, Volume, Wish};
+use client::stream::{PlaybackOptions, PlaybackStream, RingSamples, Samples, Volume, Wish};
 use sys::clock::now_ns;
 use sys::signals::Signal;
 
@@ -323,6 +323,7 @@ impl Playback {
             device: device.map(Into::into),
             channels: (0..channels).collect(),
             depth_frames: self.pacing.depth_frames(format.rate_hz),
+            samples: RingSamples::Planes,
             ..self.options.clone()
         };
         let stream = connection.play_reopening(options.clone(), position)?;

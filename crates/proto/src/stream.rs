@@ -129,6 +129,9 @@ pub struct NewStream {
     /// How far ahead of the hardware the device may render it, or how long it may keep what was
     /// heard, frames of the device.
     pub depth_frames: u32,
+    /// How the samples lie in its ring (`rt::shm::RingSamples::code`): 0 in planes of floats, as in
+    /// the ring of each stream that records; 1 in frames of 16 bits, of one or two channels.
+    pub samples: u8,
     /// For which of the programs that it plays for the process opens it, by any number; 0: for
     /// itself. Streams of one account count together, and share their limits with no other.
     pub account: u32,

@@ -5,7 +5,9 @@ mod links;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-use client::stream::{ChannelGains, ClientRole, DeviceVolume, Schedule, Timing, Volume, Wish};
+use client::stream::{
+    ChannelGains, ClientRole, DeviceVolume, RingSamples, Schedule, Timing, Volume, Wish,
+};
 
 pub(crate) use links::{
     Heard, LinkEnd, Network, NewBell, NewLink, NewListening, NewLoopback, NewPipe, NewRtpReceiver,
@@ -110,6 +112,8 @@ pub(crate) struct NewOutput {
     pub name: String,
     /// How far ahead it may be rendered, frames.
     pub depth_frames: u32,
+    /// How its samples lie in the ring.
+    pub samples: RingSamples,
     /// The account of its program.
     pub account: u32,
     /// The server's volume that it begins with, besides its gains.
@@ -260,12 +264,19 @@ pub(crate) trait Output {
     /// the device, and return how many. There may be more room behind them.
     fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize);
 
+    /// Returns whether it holds frames of 16 bits, as its program has them, and not planes.
+    fn holds_frames(&self) -> bool;
+
+    /// The same where it [holds frames](Self::holds_frames): `write` puts them into this room, and
+    /// returns how many bytes it has written.
+    fn write_frames_in_place(&mut self, write: impl FnOnce(&mut [u8]) -> usize);
+
     /// Returns the position after the last frame that was written.
     fn written(&self) -> u64;
 
-    /// Returns the samples of a channel, `frames` frames from `position` on, in two pieces: they
-    /// were written, no longer ago than the ring holds.
-    fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2];
+    /// Copies the samples of a channel from `position` on: they were written, no longer ago than
+    /// the ring holds.
+    fn read(&self, channel: u32, position: u64, into: &mut [f32]);
 
     /// States a wish, to be obeyed after [`commit`](Self::commit).
     fn wish(&mut self, wish: Wish);

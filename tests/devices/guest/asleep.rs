@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use client::stream::{PlaybackOptions, Samples};
+use client::stream::{PlaybackOptions, RingSamples, Samples};
 use harness::{Program, Server, Sound};
 use sys::clock::now_ns;
 use sys::machine_sleep::MachineSleep;
@@ -109,6 +109,7 @@ fn a_player_that_holds_begins_at_once_when_it_goes_on() {
         device: None,
         channels: vec![0, 1],
         depth_frames: 2 * RATE as u32,
+        samples: RingSamples::Planes,
     });
     let mut stream = stream.expect("a stream");
     let sound = numbers(RATE);

@@ -9,7 +9,7 @@ use proto::request::{PortType, Reply, Request, RequestError};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
 };
-use rt::shm::StreamPage;
+use rt::shm::{RingSamples, StreamPage};
 use sys::runtime_directory::ControlSockets;
 
 use super::opening::{begin_recording, open};
@@ -44,6 +44,9 @@ pub struct PlaybackOptions {
     /// How far ahead of the hardware the device may render, frames: the longer, the longer
     /// everything sleeps. Wishes take effect at once all the same.
     pub depth_frames: u32,
+    /// How its samples lie in the ring. The server computes with floats in any case; frames are
+    /// written as they are, and take less memory if they have 16 bits.
+    pub samples: RingSamples,
 }
 
 /// A record stream to be opened.
@@ -170,7 +173,7 @@ impl StreamConnection {
 }
 
 fn new_playback(account: u32, options: PlaybackOptions) -> NewStream {
-    let PlaybackOptions { program, name, device, channels, depth_frames } = options;
+    let PlaybackOptions { program, name, device, channels, depth_frames, samples } = options;
     NewStream {
         program,
         name,
@@ -178,6 +181,7 @@ fn new_playback(account: u32, options: PlaybackOptions) -> NewStream {
         direction: Direction::Playback,
         channels,
         depth_frames,
+        samples: samples.code(),
         account,
         lets_sleep: false,
         reopens: false,
@@ -286,6 +290,7 @@ fn new_recording(account: u32, options: RecordOptions) -> NewStream {
         direction: if monitor { Direction::Monitor } else { Direction::Record },
         channels,
         depth_frames: options.interval_frames,
+        samples: RingSamples::Planes.code(),
         account,
         lets_sleep: options.lets_sleep,
         reopens: false,

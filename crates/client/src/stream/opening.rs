@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use proto::request::{Reply, Request};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
-use rt::shm::{RingShape, StreamPage, WishPage};
+use rt::shm::{RingSamples, RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, Shared};
 
 use super::connection::ask;
@@ -35,17 +35,28 @@ pub(super) struct StreamPages {
 /// Asks for a stream.
 pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> {
     let (channels, plays) = (new.channels.len(), new.direction == Direction::Playback);
-    granted(ask(requests, StreamRequest::Open(new))?, channels, plays)
+    let samples = RingSamples::from_code(new.samples).unwrap_or_default();
+    granted(ask(requests, StreamRequest::Open(new))?, (channels, samples), plays)
 }
 
-fn granted(reply: StreamReply, channels: usize, plays: bool) -> Result<Grant, Error> {
+fn granted(
+    reply: StreamReply,
+    (channels, samples): (usize, RingSamples),
+    plays: bool,
+) -> Result<Grant, Error> {
     let StreamReply::Granted { stream, capacity_frames, ports } = reply else {
         return Err(OTHER_REPLY);
     };
     let channels = u32::try_from(channels).unwrap_or(u32::MAX);
     let shape = RingShape::new(channels, capacity_frames)
+        .and_then(|shape| shape.holding(samples))
         .ok_or(Error::Protocol("it granted a ring that cannot be"))?;
     Ok(Grant { stream, shape, plays, ports })
+}
+
+/// What stays the same if another ring is granted: the number of channels, and how samples lie.
+fn kept(shape: RingShape) -> (usize, RingSamples) {
+    (shape.channels() as usize, shape.samples())
 }
 
 /// Begins a playback stream at `position` with the ring that `make` makes: again if the server can
@@ -65,7 +76,7 @@ pub(super) fn begin_playback(
         let (answer, mut descriptors) = requests.ask_for_memory(Request::Stream(begin), &memory)?;
         let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
         if answer != StreamReply::Begun {
-            grant = granted(answer, grant.shape.channels() as usize, true)?;
+            grant = granted(answer, kept(grant.shape), true)?;
             continue;
         }
         let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
@@ -86,7 +97,7 @@ pub(super) fn begin_recording(
             requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])?;
         let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
         if answer != StreamReply::Begun {
-            grant = granted(answer, grant.shape.channels() as usize, false)?;
+            grant = granted(answer, kept(grant.shape), false)?;
             continue;
         }
         let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)

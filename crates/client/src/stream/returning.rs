@@ -170,6 +170,7 @@ mod tests {
             direction,
             channels: channels.to_vec(),
             depth_frames: 480,
+            samples: 0,
             account: 0,
             lets_sleep: false,
             reopens: false,

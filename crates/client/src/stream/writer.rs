@@ -6,6 +6,9 @@ use sys::memory::OwnRing;
 use super::{Samples, StreamControl};
 use crate::Error;
 
+/// Frames that are encoded at once.
+const BLOCK_FRAMES: usize = 256;
+
 /// Fills the ring of a playback stream.
 #[derive(Debug)]
 pub struct StreamWriter {
@@ -33,19 +36,10 @@ impl StreamWriter {
     pub(super) fn copy_ring(&self, from: u64, shape: RingShape) -> Result<OwnRing, Error> {
         let mut copy = OwnRing::create(shape)?;
         let capacity = shape.capacity_frames().min(self.ring.shape().capacity_frames());
-        let frames = capacity as usize;
-        let mut samples = Vec::with_capacity(frames);
+        let mut samples = vec![0.0; capacity as usize];
         for channel in 0..shape.channels() {
-            samples.clear();
-            for piece in self.samples(channel, from, frames) {
-                samples.extend_from_slice(piece);
-            }
-            let mut rest = &samples[..];
-            for piece in copy.samples_mut(channel, from, frames).into_iter().flatten() {
-                let (now, later) = rest.split_at(piece.len());
-                piece.copy_from_slice(now);
-                rest = later;
-            }
+            self.ring.copy(channel, from, &mut samples);
+            copy.write(channel, from, &samples);
         }
         copy.header().publish(self.position);
         Ok(copy)
@@ -90,12 +84,10 @@ impl StreamWriter {
         lowest.saturating_add(self.ring.shape().capacity_frames().into())
     }
 
-    /// Returns what was written to a channel, `frames` frames from `position` on, in two pieces.
-    /// The last ones are there, as many as the ring [holds](RingShape::capacity_frames): older ones
-    /// are written over.
-    #[must_use]
-    pub fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
-        self.ring.samples(channel, position, frames).unwrap_or_default()
+    /// Copies what was written to a channel from `position` on. The last frames are there, as many
+    /// as the ring [holds](RingShape::capacity_frames): older ones are written over.
+    pub fn read(&self, channel: u32, position: u64, into: &mut [f32]) {
+        self.ring.copy(channel, position, into);
     }
 
     /// Writes frames at the end and publishes them; returns how many had room.
@@ -106,8 +98,8 @@ impl StreamWriter {
     }
 
     /// Has `write` put frames where they are to be, at the end, and publishes as many as it
-    /// returns. It gets the room up to where that goes round the ring, a slice for each channel,
-    /// all of the same length; empty ones if there is none.
+    /// returns. It gets the room up to where that goes round the ring, a slice for each plane, all
+    /// of the same length; empty ones if there is none, and no slices where the ring has no planes.
     pub fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
         let room = self.available();
         let mut planes: [&mut [f32]; MAX_STREAM_CHANNELS as usize] = Default::default();
@@ -122,6 +114,17 @@ impl StreamWriter {
         self.publish(self.position + frames as u64);
     }
 
+    /// The same where [frames](RingShape::frames_offset) lie as they are in the ring, and not in
+    /// planes: `write` gets the bytes of the room, and returns how many it has written, whole
+    /// frames. Elsewhere there is no room.
+    pub fn write_frames_in_place(&mut self, write: impl FnOnce(&mut [u8]) -> usize) {
+        let (room, frame_bytes) = (self.available(), self.ring.shape().frame_bytes());
+        let [first, _] = self.ring.frames_mut(self.position, room).unwrap_or_default();
+        let most = first.len();
+        let written = write(first).min(most) / frame_bytes;
+        self.publish(self.position + written as u64);
+    }
+
     /// Writes frames from `position` on, which is not published yet; returns how many had room, 0
     /// before the end.
     pub fn write_at(&mut self, position: u64, samples: Samples<'_>) -> usize {
@@ -131,15 +134,30 @@ impl StreamWriter {
         let channels = self.ring.shape().channels();
         let room = usize::try_from(self.end().saturating_sub(position)).unwrap_or(0);
         let frames = samples.frames(channels).min(room);
-        for channel in 0..channels {
-            let pieces = self.ring.samples_mut(channel, position, frames);
+        for (channel, pieces) in (0..).zip(self.ring.all_samples_mut(position, frames)) {
             let mut first = 0;
-            for piece in pieces.into_iter().flatten() {
+            for piece in pieces {
                 samples.copy(channel, channels, first, piece);
                 first += piece.len();
             }
         }
+        if self.ring.shape().frames_offset().is_some() {
+            self.encode(position, samples, frames);
+        }
         frames
+    }
+
+    /// Writes frames from `position` on, where they do not lie in planes.
+    fn encode(&mut self, position: u64, samples: Samples<'_>, frames: usize) {
+        let channels = self.ring.shape().channels();
+        let mut block = [0.0; BLOCK_FRAMES];
+        for channel in 0..channels {
+            for first in (0..frames).step_by(BLOCK_FRAMES) {
+                let block = &mut block[..BLOCK_FRAMES.min(frames - first)];
+                samples.copy(channel, channels, first, block);
+                self.ring.write(channel, position + first as u64, block);
+            }
+        }
     }
 
     /// Publishes what was written up to `position`. A position before the end, or beyond what has

@@ -6,7 +6,7 @@ mod tests;
 
 use pipeline::Pipeline;
 
-use crate::{ChannelMap, ConvertError, Decoder, Encoder, Options, SampleFormat};
+use crate::{ChannelMap, ConvertError, Decoder, Encoder, Matrix, Mixing, Options, SampleFormat};
 
 /// The samples that a program sends or receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +17,16 @@ pub struct ProgramFormat {
     pub rate_hz: u32,
     /// The channels of a frame.
     pub map: ChannelMap,
+}
+
+impl ProgramFormat {
+    /// Returns whether the samples of `stream` are the program's own, decoded: at the same rate,
+    /// with the same channels.
+    #[must_use]
+    pub fn is_unchanged_on(&self, stream: &StreamFormat, mixing: Mixing) -> bool {
+        let has_channels = || Matrix::new(&self.map, &stream.map, mixing).is_identity();
+        self.rate_hz == stream.rate_hz && has_channels()
+    }
 }
 
 /// What a stream has: its device's channels and rate.
@@ -72,6 +82,22 @@ impl PlaybackConverter {
         let frames = taken / self.decoder.frame_bytes();
         self.pipeline.start_at(self.position() + frames as u64);
         (taken, frames)
+    }
+
+    /// Copies whole frames of 16 bits as they are, if nothing else [is to be
+    /// done](Self::only_decodes) to them: as many as have room. Returns how many bytes that took;
+    /// none while an incomplete frame waits for the rest of it.
+    pub fn copy_16(&mut self, bytes: &[u8], room: &mut [u8]) -> usize {
+        let frame_bytes = self.decoder.frame_bytes();
+        let frames = bytes.len().min(room.len()) / frame_bytes;
+        let is_16 = self.decoder.format() == SampleFormat::Linear(dsp::Format::S16Le);
+        if !is_16 || !self.only_decodes() || !self.decoder.partial().is_empty() {
+            return 0;
+        }
+        let taken = frames * frame_bytes;
+        room[..taken].copy_from_slice(&bytes[..taken]);
+        self.pipeline.start_at(self.position() + frames as u64);
+        taken
     }
 
     /// Passes on what is left at the program's end, and resets. In all, there are as many frames as

@@ -231,6 +231,39 @@ proptest! {
     }
 
     #[test]
+    fn frames_are_copied_as_they_are_where_nothing_changes_them(
+        format in prop::sample::select(&[
+            SampleFormat::Linear(dsp::Format::S16Le),
+            SampleFormat::Linear(dsp::Format::S16Le),
+            SampleFormat::Linear(dsp::Format::S16Be),
+            SampleFormat::U8,
+        ][..]),
+        maps in prop::sample::select(&[("stereo", "stereo"), ("mono", "stereo")][..]),
+        length in 0_usize..2_000,
+        begun in 0_usize..10,
+        room in 0_usize..2_000,
+    ) {
+        let (program, stream) = (program(format, 48_000, maps.0), stream(48_000, maps.1));
+        let frame_bytes = program.map.channels() * format.bytes_per_sample();
+        let bytes = noise(length);
+        let mut converter =
+            PlaybackConverter::new(&program, &stream, Options::default()).unwrap();
+        let (first, rest) = bytes.split_at(begun.min(length));
+        push(&mut converter, first);
+        let before = converter.position();
+        let mut into = vec![0; room];
+        let taken = converter.copy_16(rest, &mut into);
+        let is_16 = format == SampleFormat::Linear(dsp::Format::S16Le);
+        let is_possible = is_16 && maps.0 == maps.1 && first.len() % frame_bytes == 0;
+        prop_assert_eq!(converter.only_decodes(), program.is_unchanged_on(&stream, Mixing::Mixed));
+        let frames = if is_possible { room.min(rest.len()) / frame_bytes } else { 0 };
+        prop_assert_eq!(taken, frames * frame_bytes);
+        prop_assert_eq!(&into[..taken], &rest[..taken]);
+        prop_assert!(into[taken..].iter().all(|byte| *byte == 0));
+        prop_assert_eq!(converter.position(), before + frames as u64);
+    }
+
+    #[test]
     fn a_seek_gives_the_bits_of_the_whole(
         program in any_program(),
         stream in any_stream(),

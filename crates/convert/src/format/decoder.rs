@@ -50,6 +50,12 @@ impl Decoder {
         }
     }
 
+    /// Returns the format of the samples.
+    #[must_use]
+    pub fn format(&self) -> SampleFormat {
+        self.format
+    }
+
     /// Returns the bytes of a frame.
     #[must_use]
     pub fn frame_bytes(&self) -> usize {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use client::stream::{
-    Gain, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, StreamConnection, Timing,
+    Gain, PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, RingSamples,
+    StreamConnection, Timing,
 };
 use convert::Matrix;
 use effects::Ladspa;
@@ -126,6 +127,7 @@ impl DeviceLink {
                 device: Some(options.to.clone()),
                 channels: ends.plays.clone(),
                 depth_frames: u32::try_from(frames_in(latency_ns, ends.sink_hz))?,
+                samples: RingSamples::Planes,
             },
             u32::try_from(block)?,
         )?;

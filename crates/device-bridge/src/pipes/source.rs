@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use client::stream::{PlaybackOptions, PlaybackStream, Samples, StreamConnection, Wish};
+use client::stream::{
+    PlaybackOptions, PlaybackStream, RingSamples, Samples, StreamConnection, Wish,
+};
 use convert::{ChannelMap, Options, PlaybackConverter, ProgramFormat, Standard, StreamFormat};
 use rt::rate::frames_in;
 use sys::clock::{now_ns, sleep_until};
@@ -70,6 +72,7 @@ impl PipeSource {
             device: Some(device.to_owned()),
             channels: (0..channels).collect(),
             depth_frames,
+            samples: RingSamples::Planes,
         })?;
         stream.set_depth(depth_frames / 2)?;
         Ok(Self {

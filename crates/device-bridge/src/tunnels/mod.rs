@@ -14,7 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use client::stream::{MAX_NAME_BYTES, PlaybackOptions, RecordOptions, StreamConnection};
+use client::stream::{
+    MAX_NAME_BYTES, PlaybackOptions, RecordOptions, RingSamples, StreamConnection,
+};
 use client::{OpenOptions, Session};
 use convert::{ChannelMap, SampleFormat};
 use pulse::{RemoteCookie, RemoteFormat, RemoteOptions, play_remotely, record_remotely};
@@ -142,8 +144,14 @@ impl TunnelOptions {
                 Box::new(Link::new(source, sink, shape, state)?)
             }
             Direction::Here => {
-                let options =
-                    PlaybackOptions { program, name, device, channels, depth_frames: frames };
+                let options = PlaybackOptions {
+                    program,
+                    name,
+                    device,
+                    channels,
+                    depth_frames: frames,
+                    samples: RingSamples::Planes,
+                };
                 let sink = open_sink(connection, options, 0)?;
                 let source = FarSource::new(record_remotely(&remote)?, remote.format, latency_ns)?;
                 Box::new(Link::new(source, sink, shape, state)?)

@@ -6,10 +6,12 @@ mod avx2;
 mod fetch;
 mod pack;
 mod peer;
+mod peer_frames;
 mod transpose;
 
 pub(crate) use pack::{pack, unpacked};
 pub use peer::PeerSamples;
+pub use peer_frames::PeerFrames16;
 pub(crate) use transpose::transposed;
 
 #[cfg(target_arch = "x86_64")]
@@ -84,6 +86,13 @@ dispatch! {
     /// not below `channels`. The rest of `into` stays as it is.
     kernels::convert::decode | avx2::decode => fn decode(
         format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize
+    );
+
+    /// Reads `channel` (counted from 0) of frames that a peer may be writing, as [`decode`] does
+    /// from private memory. Silence follows the last one, and takes the place of a channel that
+    /// they lack.
+    peer_frames::decode_frames => fn decode_frames(
+        source: PeerFrames16<'_>, into: &mut [f32], channel: usize
     );
 
     /// Writes several channels like [`encode`], one for each of `from` and starting at `first`.

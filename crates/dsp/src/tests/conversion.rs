@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::{comparable, samples};
 use crate::kernels::convert as baseline;
 use crate::kernels::weave::{self, Baseline};
-use crate::{Format, LANES, decode, deinterleave, encode, interleave};
+use crate::{Format, LANES, PeerFrames16, decode, decode_frames, deinterleave, encode, interleave};
 
 /// Bits of an integer format; `None` for floating point.
 fn bits(format: Format) -> Option<u32> {
@@ -237,4 +237,26 @@ fn the_unused_byte_of_24_bits_in_32_is_ignored_when_read() {
     assert_eq!(sample, [0.5]);
     decode(Format::S24Be, &[0xa5, 0x40, 0x00, 0x00], &mut sample, 0, 1);
     assert_eq!(sample, [0.5]);
+}
+
+proptest! {
+    #[test]
+    fn frames_of_a_peer_are_decoded_as_private_ones_are(
+        channels in 1..=2_usize,
+        source in prop::collection::vec(any::<i32>(), 0..1500),
+        room in 0..1600_usize,
+        channel in 0..4_usize,
+    ) {
+        let bytes: Vec<u8> = source.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let frames = bytes.len() / (2 * channels);
+        let mut expected = vec![0.0; room];
+        decode(Format::S16Le, &bytes, &mut expected, channel, channels);
+        let mut into = vec![7.0; room];
+        let base = core::ptr::NonNull::from_ref(source.as_slice()).cast();
+        // SAFETY: the frames of a vector that is not changed, aligned for words.
+        #[expect(unsafe_code, reason = "what a ring is to its reader")]
+        let peer = unsafe { PeerFrames16::new(base, frames, channels == 2) };
+        decode_frames(peer, &mut into, channel);
+        prop_assert_eq!(comparable(&into), comparable(&expected));
+    }
 }

@@ -65,6 +65,8 @@ impl<D: Devices> FrontEnd<D> {
                 program_name: input.program_name.clone(),
                 name: media_name(&input.props),
                 program: *input.playback.program(),
+                has_variable_rate: input.has_variable_rate,
+                mixing: input.playback.mixing(),
                 requested: input.requested,
                 volume: input.playback.output().volume(),
             };

@@ -1,7 +1,7 @@
 //! How a stream begins, for a program or for a sample.
 
-use client::stream::Volume;
-use convert::{Mixing, ProgramFormat};
+use client::stream::{RingSamples, Volume};
+use convert::{Mixing, ProgramFormat, SampleFormat, StreamFormat};
 use policy::Start;
 use pulseaudio::protocol::{ChannelVolume, Props, PulseError};
 
@@ -14,6 +14,9 @@ use super::{FrontEnd, MAX_STREAMS_OF_ONE};
 use crate::output::{Devices, NewOutput, Output, Refusal};
 use crate::playback::{Attributes, Pace, Playback, Requested, gains, most_us};
 
+/// Channels of the longest frames that a ring may have.
+const MOST_CHANNELS_OF_FRAMES: usize = 2;
+
 /// A stream to be begun.
 #[derive(Debug)]
 pub(super) struct NewInput {
@@ -25,6 +28,8 @@ pub(super) struct NewInput {
     pub sink: u32,
     /// It must not be moved.
     pub stays: bool,
+    /// Its program may change its rate.
+    pub has_variable_rate: bool,
     /// Name of the program, for users.
     pub program_name: String,
     pub program: ProgramFormat,
@@ -51,6 +56,8 @@ pub(super) struct Opening {
     /// Name of what it plays, for users.
     pub name: String,
     pub program: ProgramFormat,
+    pub has_variable_rate: bool,
+    pub mixing: Mixing,
     pub requested: Requested,
     /// The server's volume that it begins with.
     pub volume: Volume,
@@ -64,6 +71,8 @@ impl NewInput {
             program_name: self.program_name.clone(),
             name: media_name(&self.props),
             program: self.program,
+            has_variable_rate: self.has_variable_rate,
+            mixing: self.mixing,
             requested: self.requested,
             volume: Volume::default(),
         }
@@ -125,6 +134,7 @@ impl<D: Devices> FrontEnd<D> {
             account: new.account,
             sink: new.sink,
             stays: start.may_move.map_or(new.stays, |may| !may),
+            has_variable_rate: new.has_variable_rate,
             is_pinned: is_chosen(&treatment.device),
             treatment,
             program_name: new.program_name,
@@ -191,12 +201,14 @@ impl<D: Devices> FrontEnd<D> {
         let rate_hz = sink.format.rate_hz;
         let pace = Pace::of(&opening.program);
         let granted = opening.requested.grant(pace);
+        let samples = ring_samples(&opening, &sink.stream());
         let new = NewOutput {
             device: sink.device.clone(),
             channels: sink.format.channels,
             program: opening.program_name,
             name: opening.name,
             depth_frames: granted.most_depth_frames(pace, rate_hz),
+            samples,
             account: opening.account,
             volume: opening.volume,
         };
@@ -204,4 +216,14 @@ impl<D: Devices> FrontEnd<D> {
         let within = opening.requested.grant_within(pace, most_us(&output, rate_hz));
         Ok((output, within))
     }
+}
+
+/// Returns how a stream's samples are to lie in its ring: as most programs have them, if nothing is
+/// to be done to them but to decode them.
+fn ring_samples(opening: &Opening, device: &StreamFormat) -> RingSamples {
+    let Opening { program, mixing, .. } = opening;
+    let is_16 = program.format == SampleFormat::Linear(dsp::Format::S16Le);
+    let are_few = program.map.channels() <= MOST_CHANNELS_OF_FRAMES;
+    let may_change = opening.has_variable_rate || !program.is_unchanged_on(device, *mixing);
+    if is_16 && are_few && !may_change { RingSamples::Frames16 } else { RingSamples::Planes }
 }

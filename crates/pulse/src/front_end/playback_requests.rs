@@ -93,6 +93,7 @@ impl<D: Devices> FrontEnd<D> {
             account,
             sink,
             stays: asked.flags.no_move,
+            has_variable_rate: asked.flags.variable_rate,
             program_name,
             program,
             props,

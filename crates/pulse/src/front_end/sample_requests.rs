@@ -197,6 +197,7 @@ impl<D: Devices> FrontEnd<D> {
             account,
             sink,
             stays: false,
+            has_variable_rate: false,
             program_name: known.name().to_string_lossy().into_owned(),
             program: sample.program,
             props,

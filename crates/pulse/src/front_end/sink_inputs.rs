@@ -40,6 +40,8 @@ pub(super) struct SinkInput<O> {
     pub sink: u32,
     /// It must not be moved.
     pub stays: bool,
+    /// Its program may change its rate.
+    pub has_variable_rate: bool,
     /// A user has moved it there, and another default sink does not move it.
     pub is_pinned: bool,
     pub treatment: Treatment,

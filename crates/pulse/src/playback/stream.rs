@@ -193,6 +193,11 @@ impl<O: Output> Playback<O> {
         Ok(playback)
     }
 
+    /// Returns how its channels are mixed to the device's.
+    pub fn mixing(&self) -> Mixing {
+        self.mixing
+    }
+
     /// Returns what it was granted.
     pub fn attributes(&self) -> Attributes {
         self.attributes
@@ -329,6 +334,10 @@ impl<O: Output> Playback<O> {
         let program = ProgramFormat { rate_hz, ..self.program };
         let options = Options { mixing: self.mixing, filter: filter(self.attributes) };
         let converter = PlaybackConverter::new(&program, &self.device, options)?;
+        if self.output.holds_frames() {
+            // It was not opened for that: as in PulseAudio, nothing changes.
+            return Ok(());
+        }
         self.finish_conversion();
         self.program = program;
         self.converter = converter;

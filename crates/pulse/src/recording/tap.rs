@@ -151,7 +151,8 @@ impl Tap {
         let frames = usize::try_from(to - from).unwrap_or(0);
         for (channel, piece) in (0..).zip(&mut self.pieces) {
             piece.clear();
-            output.samples(channel, from, frames).into_iter().for_each(|part| piece.extend(part));
+            piece.resize(frames, 0.0);
+            output.read(channel, from, piece);
         }
         let frames = self.pieces.first().map_or(0, Vec::len);
         self.gains.scale(&mut self.pieces, frames);

@@ -116,13 +116,25 @@ impl Output for ServerOutput {
         }
     }
 
+    fn holds_frames(&self) -> bool {
+        self.shape().frames_offset().is_some()
+    }
+
+    fn write_frames_in_place(&mut self, write: impl FnOnce(&mut [u8]) -> usize) {
+        if let Some(stream) = self.begun_mut() {
+            stream.writer_mut().write_frames_in_place(write);
+        }
+    }
+
     fn written(&self) -> u64 {
         self.begun().map_or(0, |stream| stream.writer().position())
     }
 
-    fn samples(&self, channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
-        let begun = self.begun();
-        begun.map_or([&[]; 2], |stream| stream.writer().samples(channel, position, frames))
+    fn read(&self, channel: u32, position: u64, into: &mut [f32]) {
+        match self.begun() {
+            Some(stream) => stream.writer().read(channel, position, into),
+            None => into.fill(0.0),
+        }
     }
 
     fn wish(&mut self, wish: Wish) {

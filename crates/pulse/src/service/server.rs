@@ -384,6 +384,7 @@ impl Devices for ServerDevices {
             device: new.device,
             channels: (0..new.channels).collect(),
             depth_frames: new.depth_frames,
+            samples: new.samples,
         };
         let stream = self.ask(|streams| streams.grant_for(new.account, options))?;
         self.begin_at(stream.number(), new.volume)?;

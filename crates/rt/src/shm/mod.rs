@@ -67,7 +67,7 @@ pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};
 pub use snapshot::Snapshot;
 pub use stream::{
     Acknowledgement, Due, LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, MISSES,
-    Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingShape,
+    Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingSamples, RingShape,
     STREAM_DEVICE_NAME_BYTES, Schedule, StreamDeviceName, StreamPage, StreamState, Timing, WISHES,
     WishPage, WishReader, WrittenFrames, peak_block_frames,
 };

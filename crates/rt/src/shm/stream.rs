@@ -24,8 +24,8 @@ mod wishes;
 pub use numbered::{NumberedCursor, NumberedRing};
 pub use page::{MISSES, Miss, PEAK_BLOCKS, StreamPage, peak_block_frames};
 pub use ring::{
-    LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, RingHeader, RingShape,
-    WrittenFrames,
+    LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, RingHeader, RingSamples,
+    RingShape, WrittenFrames,
 };
 pub use schedule::{Due, Schedule};
 pub use state::{STREAM_DEVICE_NAME_BYTES, StreamDeviceName, StreamState};

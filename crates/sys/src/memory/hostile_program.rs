@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rt::shm::{RingHeader, RingShape, WISHES, WishPage};
+use rt::shm::{RingHeader, RingSamples, RingShape, WISHES, WishPage};
 
 use super::{Mapping, OwnRing, PeerStream, Segment, Shared};
 
@@ -97,16 +97,24 @@ fn descriptor(segment: &Segment) -> OwnedFd {
 
 #[test]
 fn any_bytes_in_a_streams_memory_harm_only_that_stream() {
+    for samples in [RingSamples::Planes, RingSamples::Frames16] {
+        harm_only_their_stream(samples);
+    }
+}
+
+/// Writes any bytes to the memory of a stream whose samples lie like this, beside another one.
+fn harm_only_their_stream(samples: RingSamples) {
     // The other thread may get its CPU late.
     const WAKE_UPS: std::ops::Range<u64> = 20_000..2_000_000;
     let shape = RingShape::new(2, 2048).unwrap();
-    let segments = [shape.bytes(), size_of::<WishPage>()]
+    let of_hostile = shape.holding(samples).unwrap();
+    let segments = [of_hostile.bytes(), size_of::<WishPage>()]
         .map(|bytes| Segment::create("consort-test-hostile", bytes).unwrap());
     let ring = Shared::<RingHeader>::create(&segments[0]).unwrap();
     let wishes = Shared::<WishPage>::create(&segments[1]).unwrap();
     segments.iter().for_each(|segment| segment.seal_future_writes().unwrap());
     let [ring_memfd, wishes_memfd] = segments.each_ref().map(descriptor);
-    let mut hostile = Device::new(shape, ring_memfd, wishes_memfd);
+    let mut hostile = Device::new(of_hostile, ring_memfd, wishes_memfd);
 
     let mut own = OwnRing::create(shape).unwrap();
     let (_idle, idle_memfd) = Shared::<WishPage>::for_readers("consort-test-idle").unwrap();

@@ -65,7 +65,7 @@ impl RingPopulation {
         until: &PopulatedUntil,
     ) -> Self {
         until.set(position);
-        let by_size = PIECE_BYTES / size_of::<f32>() / shape.channels() as usize;
+        let by_size = PIECE_BYTES / shape.frame_bytes();
         let least = (rate_hz / LEAST_PART) as usize;
         Self {
             mapping: Arc::clone(mapping),
@@ -84,14 +84,10 @@ impl RingPopulation {
     /// `EINVAL` before Linux 5.14; `ENOMEM`.
     pub fn step(&mut self) -> io::Result<bool> {
         let frames = self.piece.min(self.left);
-        let channels = 0..self.shape.channels();
-        for offset in channels.filter_map(|channel| self.shape.channel_offset(channel)) {
-            let pieces = self.shape.pieces(self.next, frames).into_iter();
-            for piece in pieces.filter(|piece| !piece.is_empty()) {
-                let bytes = [piece.start, piece.end].map(|frame| offset + frame * size_of::<f32>());
-                self.mapping.advise_to_populate(bytes[0]..bytes[1])?;
-            }
-        }
+        let ranges = self.shape.byte_ranges(self.next, frames);
+        ranges
+            .filter(|bytes| !bytes.is_empty())
+            .try_for_each(|bytes| self.mapping.advise_to_populate(bytes))?;
         self.piece = self.usual_piece;
         self.next += frames as u64;
         self.left -= frames;

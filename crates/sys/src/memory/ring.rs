@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use dsp::PeerSamples;
+use dsp::{Format, PeerFrames16, PeerSamples};
 use rt::shm::{Layout, RingHeader, RingShape};
 use rustix::mm::{MlockFlags, mlock_with, munlock};
 
@@ -51,7 +51,16 @@ fn header(mapping: &Mapping) -> &RingHeader {
     unsafe { mapping.base().cast().as_ref() }
 }
 
-/// Returns the address of a channel's first sample.
+/// Returns the address of a ring's first frame of 16-bit samples; `None` if they lie in planes.
+#[inline]
+fn frames_of(mapping: &Mapping, shape: RingShape) -> Option<NonNull<i16>> {
+    let offset = shape.frames_offset()?;
+    // SAFETY: both constructors have mapped exactly `shape.bytes()`, and all frames lie within
+    // these from the offset on.
+    Some(unsafe { mapping.base().byte_add(offset) }.cast())
+}
+
+/// Returns the address of a channel's first sample; `None` if there is no such plane.
 #[inline]
 fn channel(mapping: &Mapping, shape: RingShape, number: u32) -> Option<NonNull<f32>> {
     let offset = shape.channel_offset(number)?;
@@ -124,8 +133,8 @@ impl OwnRing {
         header(&self.mapping)
     }
 
-    /// Returns the samples of `frames` frames of a channel from `position` on, in two pieces, at
-    /// most the whole ring; `None` if there is no such channel.
+    /// Returns the samples of `frames` frames of a plane from `position` on, in two pieces, at
+    /// most the whole ring; `None` if there is no such plane.
     #[must_use]
     pub fn samples(&self, number: u32, position: u64, frames: usize) -> Option<[&[f32]; 2]> {
         let base = channel(&self.mapping, self.shape, number)?;
@@ -147,7 +156,7 @@ impl OwnRing {
         self.all_samples_mut(position, frames).nth(number as usize)
     }
 
-    /// Returns the same of all channels, in their order.
+    /// Returns the same of all planes, in their order.
     pub fn all_samples_mut(
         &mut self,
         position: u64,
@@ -166,6 +175,85 @@ impl OwnRing {
                 }
             })
         })
+    }
+
+    /// Returns the bytes of `frames` frames from `position` on, in two pieces, at most the whole
+    /// ring; `None` if they lie in planes.
+    #[must_use]
+    pub fn frames(&self, position: u64, frames: usize) -> Option<[&[u8]; 2]> {
+        let base = frames_of(&self.mapping, self.shape)?.cast::<u8>();
+        let unit = self.frame_bytes();
+        Some(self.shape.pieces(position, frames).map(|piece| {
+            // SAFETY: the piece is within the frames, which stay mapped as long as `self`. This
+            // process is the only writer (the seal), and writes through `&mut self` only.
+            unsafe {
+                let first = base.as_ptr().add(piece.start * unit);
+                std::slice::from_raw_parts(first, piece.len() * unit)
+            }
+        }))
+    }
+
+    /// Same as [`frames`](Self::frames), to write them.
+    #[must_use]
+    pub fn frames_mut(&mut self, position: u64, frames: usize) -> Option<[&mut [u8]; 2]> {
+        let base = frames_of(&self.mapping, self.shape)?.cast::<u8>();
+        let unit = self.frame_bytes();
+        Some(self.shape.pieces(position, frames).map(|piece| {
+            // SAFETY: the pieces are disjoint, and within the frames, which are mapped for writing;
+            // this process is the only writer (the seal) and what borrows `self` mutably its only
+            // access here. Other processes only read.
+            unsafe {
+                let first = base.as_ptr().add(piece.start * unit);
+                std::slice::from_raw_parts_mut(first, piece.len() * unit)
+            }
+        }))
+    }
+
+    fn frame_bytes(&self) -> usize {
+        self.shape.frame_bytes()
+    }
+
+    /// Copies frames of a channel from `position` on, at most the whole ring; silence follows, and
+    /// takes the place of a channel that the ring lacks.
+    pub fn copy(&self, number: u32, position: u64, into: &mut [f32]) {
+        let (channel, channels) = (number as usize, self.shape.channels() as usize);
+        let mut rest = into;
+        if let Some(pieces) = self.frames(position, rest.len()) {
+            for piece in pieces.into_iter().filter(|_| channel < channels) {
+                let (now, later) = rest.split_at_mut(piece.len() / self.frame_bytes());
+                dsp::decode(Format::S16Le, piece, now, channel, channels);
+                rest = later;
+            }
+        } else {
+            for piece in self.samples(number, position, rest.len()).into_iter().flatten() {
+                let (now, later) = rest.split_at_mut(piece.len());
+                now.copy_from_slice(piece);
+                rest = later;
+            }
+        }
+        rest.fill(0.0);
+    }
+
+    /// Writes samples of a channel from `position` on, as many as the ring has frames; returns how
+    /// many, 0 for a channel that it lacks.
+    pub fn write(&mut self, number: u32, position: u64, samples: &[f32]) -> usize {
+        let (channel, channels) = (number as usize, self.shape.channels() as usize);
+        let unit = self.frame_bytes();
+        let mut rest = samples;
+        if let Some(pieces) = self.frames_mut(position, rest.len()) {
+            for piece in pieces.into_iter().filter(|_| channel < channels) {
+                let (now, later) = rest.split_at(piece.len() / unit);
+                dsp::encode(Format::S16Le, now, piece, channel, channels);
+                rest = later;
+            }
+        } else {
+            for piece in self.samples_mut(number, position, rest.len()).into_iter().flatten() {
+                let (now, later) = rest.split_at(piece.len());
+                piece.copy_from_slice(now);
+                rest = later;
+            }
+        }
+        samples.len() - rest.len()
     }
 }
 
@@ -226,8 +314,8 @@ impl PeerRing {
         header(&self.mapping)
     }
 
-    /// Returns the samples of `frames` frames of a channel from `position` on, in two pieces, at
-    /// most the whole ring; `None` if there is no such channel. Thread: cycle.
+    /// Returns the samples of `frames` frames of a plane from `position` on, in two pieces, at
+    /// most the whole ring; `None` if there is no such plane. Thread: cycle.
     #[must_use]
     #[inline]
     pub fn samples(
@@ -248,12 +336,32 @@ impl PeerRing {
     /// silence follows, and takes the place of a channel that the ring lacks. Thread: cycle.
     #[inline]
     pub fn copy(&self, number: u32, position: u64, into: &mut [f32]) {
+        if let Some(base) = frames_of(&self.mapping, self.shape) {
+            return self.decode(base, number, position, into);
+        }
         let Some([first, second]) = self.samples(number, position, into.len()) else {
             return dsp::silence(into);
         };
         let (begin, end) = into.split_at_mut(first.len());
         dsp::copy(first, begin);
         dsp::copy(second, end);
+    }
+
+    /// Copies frames that do not lie in planes.
+    fn decode(&self, base: NonNull<i16>, number: u32, position: u64, into: &mut [f32]) {
+        let (channel, channels) = (number as usize, self.shape.channels() as usize);
+        let mut rest = into;
+        for piece in self.shape.pieces(position, rest.len()) {
+            // SAFETY: the piece is within the frames, of one channel or two, which begin at a page
+            // and stay mapped as long as the mapping, and this mapping is never written.
+            let frames = unsafe {
+                PeerFrames16::new(base.add(piece.start * channels), piece.len(), channels == 2)
+            };
+            let (now, later) = rest.split_at_mut(piece.len().min(rest.len()));
+            dsp::decode_frames(frames, now, channel);
+            rest = later;
+        }
+        dsp::silence(rest);
     }
 }
 
@@ -268,7 +376,7 @@ fn lock(mapping: &Mapping, shape: RingShape, flags: MlockFlags) -> Result<(), Ri
         let _ = unsafe { munlock(base, mapping.len()) };
     };
     let Err(errno) = lock(shape.bytes()) else { return Ok(()) };
-    // A ring of half the capacity is half as long, so the beginning of this one stands for it.
+    // A ring of half the capacity is no longer than this one, whose beginning stands for it.
     let smaller = std::iter::successors(shape.halved(), |shape| shape.halved());
     let lockable = smaller.into_iter().find(|shape| lock(shape.bytes()).is_ok());
     unlock();
@@ -276,155 +384,4 @@ fn lock(mapping: &Mapping, shape: RingShape, flags: MlockFlags) -> Result<(), Ri
 }
 
 #[cfg(test)]
-mod tests {
-    use rustix::fs::{FallocateFlags, fallocate};
-    use rustix::io::Errno;
-    use rustix::mm::{Advice, madvise};
-
-    use super::*;
-
-    fn shape(channels: u32, capacity_frames: u32) -> RingShape {
-        RingShape::new(channels, capacity_frames).unwrap()
-    }
-
-    fn fd(ring: &OwnRing) -> OwnedFd {
-        ring.segment().fd().try_clone_to_owned().unwrap()
-    }
-
-    #[test]
-    fn a_reader_gets_each_channel_as_it_was_written_also_over_the_rings_end() {
-        let mut own = OwnRing::create(shape(3, 1024)).unwrap();
-        let position = (1 << 40) + 1000;
-        for channel in 0..3 {
-            let pieces = own.samples_mut(channel, position, 100).unwrap();
-            for (frame, sample) in pieces.into_iter().flatten().enumerate() {
-                *sample = (100 * channel) as f32 + frame as f32;
-            }
-            let own = own.samples(channel, position, 100).unwrap().concat();
-            assert!(
-                own.iter()
-                    .enumerate()
-                    .all(|(frame, sample)| { *sample == (100 * channel) as f32 + frame as f32 })
-            );
-        }
-        own.header().publish(position + 100);
-        let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
-        assert_eq!(peer.header().written(), position + 100);
-        for channel in 0..3 {
-            let mut copy = [-1.0; 102];
-            peer.copy(channel, position - 1, &mut copy);
-            let written = (0..100).map(|frame| (100 * channel) as f32 + frame as f32);
-            let expected: Vec<f32> = [0.0].into_iter().chain(written).chain([0.0]).collect();
-            assert_eq!(copy[..], expected, "channel {channel}");
-        }
-        let mut lacking = [-1.0; 4];
-        peer.copy(3, position, &mut lacking);
-        assert_eq!((lacking, own.samples_mut(3, 0, 1).is_none()), ([0.0; 4], true));
-    }
-
-    #[test]
-    fn the_page_of_a_received_ring_stays_populated_whatever_its_writer_does() {
-        let own = OwnRing::create(shape(1, 1024)).unwrap();
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        assert_eq!(fallocate(own.segment().fd(), hole, 4096, 4096), Err(Errno::PERM));
-        let base = own.mapping.base().as_ptr().cast();
-        // SAFETY: this test's own mapping, of whose content it keeps no reference.
-        let removed = unsafe { madvise(base, own.mapping.len(), Advice::LinuxRemove) };
-        assert_eq!(removed, Err(Errno::PERM));
-        assert!(Mapping::read_write(own.segment(), Prefault::Now).is_err());
-    }
-
-    #[test]
-    fn a_ring_of_another_size_or_without_the_seal_is_refused() {
-        let own = OwnRing::create(shape(2, 2048)).unwrap();
-        let refused = PeerRing::receive(fd(&own), shape(2, 1024)).unwrap_err();
-        assert!(matches!(refused, SegmentError::WrongSize { .. }), "{refused}");
-        let bytes = shape(1, 1024).bytes();
-        let open = Segment::create("open", bytes).unwrap();
-        let refused = PeerRing::receive(open.into_fd(), shape(1, 1024)).unwrap_err();
-        assert!(matches!(refused, SegmentError::NotSealed { .. }), "{refused}");
-        let foreign = Segment::create("foreign", bytes).unwrap();
-        foreign.seal_future_writes().unwrap();
-        let refused = PeerRing::receive(foreign.into_fd(), shape(1, 1024)).unwrap_err();
-        assert!(matches!(refused, SegmentError::Foreign), "{refused}");
-    }
-
-    /// Sets the limit on locked memory in a forked child, gives up the right to exceed it, and
-    /// returns what `lock` says there: the capacity that could be locked / 1024, 0 for none, or 255
-    /// if all was locked; 254 if this machine does not let the child give up its rights.
-    fn lock_within(limit_bytes: u64, shape: RingShape) -> i32 {
-        crate::forked::exit_status(|| {
-            use rustix::process::{Resource, Rlimit, setrlimit};
-            use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
-            let none = CapabilitySet::empty();
-            let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-            let limit = Rlimit { current: Some(limit_bytes), maximum: Some(limit_bytes) };
-            if setrlimit(Resource::Memlock, limit).is_err() || set_capabilities(None, sets).is_err()
-            {
-                return 254;
-            }
-            let Ok(own) = OwnRing::create(shape) else { return 253 };
-            match own.lock() {
-                Ok(()) => 255,
-                Err(refusal) => {
-                    refusal.lockable.map_or(0, |shape| (shape.capacity_frames() / 1024) as u8)
-                }
-            }
-        })
-    }
-
-    #[test]
-    fn a_ring_that_cannot_be_locked_says_how_much_could_be() {
-        let (page, whole) = (4096, shape(2, 16 * 1024));
-        for (limit, locked) in [
-            (whole.bytes(), 255),
-            (whole.bytes() - page, 8),
-            (shape(2, 2048).bytes(), 2),
-            (shape(2, 1024).bytes() - page, 0),
-            (0, 0),
-        ] {
-            assert_eq!(lock_within(limit as u64, whole), locked, "{limit} bytes may be locked");
-        }
-    }
-
-    #[test]
-    fn a_reserved_ring_has_the_pages_that_are_populated() {
-        let (own, position) = (OwnRing::create(shape(2, 65536)).unwrap(), 1000);
-        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks as usize * 512;
-        let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
-        peer.reserve().unwrap();
-        assert_eq!(held(), 4096, "the header's page");
-        let until = PopulatedUntil::whole();
-        assert_eq!(until.position(), u64::MAX);
-        let mut population = peer.population(position, 48_000, &until);
-        assert_eq!((until.position(), held()), (position, 4096));
-        // A tenth of a second, and then 128 KiB of both channels.
-        let ends = [5800, 22_184, 38_568, 54_952, u64::MAX];
-        for end in ends {
-            assert_eq!(population.step().unwrap(), end == u64::MAX);
-            // The first page is the last one as well.
-            let pages = 2 * (end.div_ceil(1024) as usize).min(64);
-            assert_eq!((until.position(), held()), (end, (1 + pages) * 4096));
-        }
-    }
-
-    #[test]
-    fn a_tenth_of_a_second_is_populated_at_least() {
-        let own = OwnRing::create(shape(32, 8192)).unwrap();
-        let until = PopulatedUntil::whole();
-        let peer = PeerRing::receive(fd(&own), own.shape()).unwrap();
-        let mut population = peer.population(0, 48_000, &until);
-        assert_eq!((population.step().unwrap(), until.position()), (false, 4800));
-        assert_eq!(population.populated_frames(), 4800);
-        assert_eq!((population.step().unwrap(), until.position()), (true, u64::MAX));
-    }
-
-    #[test]
-    fn a_populated_ring_has_all_of_its_pages() {
-        let own = OwnRing::create(shape(2, 4096)).unwrap();
-        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
-        assert_eq!(held(), 4096, "the header's page");
-        own.populate().unwrap();
-        assert_eq!(held() as usize, own.shape().bytes());
-    }
-}
+mod tests;

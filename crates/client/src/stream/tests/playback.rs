@@ -1,6 +1,6 @@
 //! Playback streams in two threads.
 
-use rt::shm::{Acknowledgement, Due, Miss, RingShape, Schedule, Timing, WISHES};
+use rt::shm::{Acknowledgement, Due, Miss, RingSamples, RingShape, Schedule, Timing, WISHES};
 use rt::stream::Wish;
 use sys::futex::Futex;
 use sys::memory::Shared;
@@ -56,6 +56,58 @@ fn a_device_gets_every_frame_once_in_order_while_the_ring_is_written() {
         }
     });
     assert_eq!(player.stream.faults(), 0);
+}
+
+/// Returns what is like these samples, and survives 16 bits.
+fn coarse(samples: Vec<f32>) -> Vec<f32> {
+    let coarse = |sample: f32| (f64::from(sample) % 65_536.0 - 32_768.0) / 32_768.0;
+    samples.into_iter().map(|sample| coarse(sample) as f32).collect()
+}
+
+fn coarse_planes(position: u64, frames: usize) -> Vec<Vec<f32>> {
+    planes(position, frames, 2).into_iter().map(coarse).collect()
+}
+
+fn of_frames(channels: u32, capacity_frames: u32) -> RingShape {
+    shape(channels, capacity_frames).holding(RingSamples::Frames16).expect("possible")
+}
+
+#[test]
+fn frames_that_are_written_as_they_are_are_played_like_any_others() {
+    let (mut writer, mut player) = playback(of_frames(2, 2048));
+    let mut chunks = chunks();
+    let mut refused = 0;
+    while writer.position() < 20_000 {
+        let position = writer.position();
+        let frames = chunks.next().unwrap();
+        let samples = coarse(woven(position, frames, 2));
+        if position % 2 == 0 {
+            writer.write(Samples::Interleaved(&samples));
+        } else {
+            writer.write_frames_in_place(|room| {
+                let most = frames.min(room.len() / 4);
+                let words = samples.into_iter().map(|sample| (sample * 32_768.0) as i16);
+                let bytes = words.flat_map(i16::to_le_bytes);
+                room[..4 * most].iter_mut().zip(bytes).for_each(|(room, byte)| *room = byte);
+                // The beginning of a frame is none.
+                most * 4 + 3
+            });
+        }
+        writer.write_in_place(|planes| {
+            refused += usize::from(planes.is_empty());
+            1
+        });
+        let written = (writer.position() - position) as usize;
+        let mut left = vec![0.0; written];
+        writer.read(0, position, &mut left);
+        assert_eq!([left], coarse_planes(position, written)[..1]);
+        assert_eq!(player.play(written), coarse_planes(position, written), "from {position} on");
+    }
+    assert!(refused > 10, "it has no planes");
+    assert_eq!(player.stream.faults(), 0);
+    let (mut planar, _player) = playback(shape(2, 2048));
+    planar.write_frames_in_place(|room| room.len() + 8);
+    assert_eq!(planar.position(), 0, "it has no frames");
 }
 
 #[test]
@@ -235,24 +287,33 @@ fn returned(writer: &mut StreamWriter, position: u64, shape: RingShape) -> (Stre
 #[test]
 fn what_was_queued_is_played_by_the_next_server_from_any_position_in_a_ring_of_any_size() {
     for (position, capacity) in [(0, 1024), (1500, 1024), (1500, 4096), (2400, 1024)] {
-        let (mut writer, mut player) = playback(shape(2, 2048));
-        writer.write(Samples::Interleaved(&woven(0, 1000, 2)));
-        player.play(position.min(1000) as usize);
-        if position > 1000 {
-            writer.write(Samples::Interleaved(&woven(1000, 1500, 2)));
-            player.play((position - 1000) as usize);
+        for shape in [shape, of_frames] {
+            is_played_by_the_next_server(position, [shape(2, 2048), shape(2, capacity)]);
         }
-        // Not published yet.
-        let end = writer.position();
-        writer.write_at(end, Samples::Interleaved(&woven(end, 20, 2)));
-        let (mut writer, mut next) = returned(&mut writer, position, shape(2, capacity));
-        assert_eq!(next.play(2000), planes(position, (end - position) as usize, 2));
-        assert!(writer.publish(end + 20));
-        assert_eq!(next.play(2000), planes(end, 20, 2), "written before, published after");
-        writer.write(Samples::Interleaved(&woven(end + 20, 500, 2)));
-        assert_eq!(next.play(2000), planes(end + 20, 500, 2));
-        assert_eq!(next.stream.faults(), 0);
     }
+}
+
+fn is_played_by_the_next_server(position: u64, shapes: [RingShape; 2]) {
+    let (mut writer, mut player) = playback(shapes[0]);
+    let write = |writer: &mut StreamWriter, from, frames| {
+        writer.write(Samples::Interleaved(&coarse(woven(from, frames, 2))));
+    };
+    write(&mut writer, 0, 1000);
+    player.play(position.min(1000) as usize);
+    if position > 1000 {
+        write(&mut writer, 1000, 1500);
+        player.play((position - 1000) as usize);
+    }
+    // Not published yet.
+    let end = writer.position();
+    writer.write_at(end, Samples::Interleaved(&coarse(woven(end, 20, 2))));
+    let (mut writer, mut next) = returned(&mut writer, position, shapes[1]);
+    assert_eq!(next.play(2000), coarse_planes(position, (end - position) as usize));
+    assert!(writer.publish(end + 20));
+    assert_eq!(next.play(2000), coarse_planes(end, 20), "written before, published after");
+    write(&mut writer, end + 20, 500);
+    assert_eq!(next.play(2000), coarse_planes(end + 20, 500));
+    assert_eq!(next.stream.faults(), 0);
 }
 
 #[test]

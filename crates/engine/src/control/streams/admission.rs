@@ -8,7 +8,7 @@ use proto::limits::{
 };
 use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
-use rt::shm::{MAX_STREAM_CHANNELS, RingShape};
+use rt::shm::{MAX_STREAM_CHANNELS, RingSamples, RingShape};
 
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
@@ -42,7 +42,8 @@ impl Streams {
         self.check_kept(new.direction, device, facts)?;
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
-        let Some(grant) = self.budget.grant(account, channels, new.depth_frames) else {
+        let ring = (channels, ring_samples(&new)?);
+        let Some(grant) = self.budget.grant(account, ring, new.depth_frames) else {
             let advice = "end other programs that play, or let this server lock more memory";
             return Err(refused(format!("no memory is left for another stream: {advice}")));
         };
@@ -155,6 +156,22 @@ fn check_channels(new: &NewStream, device: DeviceFacts) -> Result<(), RequestErr
             "the device has no channel {channel} for streams: it {does} {there} channels, counted \
              from 0"
         )))
+    })
+}
+
+/// Returns how the samples are to lie in a stream's ring.
+fn ring_samples(new: &NewStream) -> Result<RingSamples, RequestError> {
+    let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
+    let shape = RingShape::for_depth(channels, 0);
+    let fits = |samples: RingSamples| shape.and_then(|shape| shape.holding(samples)).is_some();
+    let plays = new.direction == Direction::Playback;
+    let samples = RingSamples::from_code(new.samples);
+    let samples = samples.filter(|samples| *samples == RingSamples::default() || plays);
+    samples.filter(|samples| fits(*samples)).ok_or_else(|| {
+        refused(format!(
+            "no ring of such a stream, of {channels} channels, has samples that lie like number {}",
+            new.samples
+        ))
     })
 }
 

@@ -51,6 +51,7 @@ fn stereo() -> NewStream {
         direction: Direction::Playback,
         channels: vec![0, 1],
         depth_frames: 4800,
+        samples: 0,
         account: 0,
         lets_sleep: false,
         reopens: false,
@@ -179,6 +180,9 @@ fn what_no_device_can_play_is_refused_in_words() {
         (NewStream { program: "a\nb".into(), ..stereo() }, "the program's name"),
         (NewStream { name: long.clone(), ..stereo() }, "the stream's name"),
         (NewStream { device: Some(long), ..stereo() }, "no device has a name of more than 64"),
+        (NewStream { samples: 2, ..stereo() }, "samples that lie like number 2"),
+        (NewStream { channels: vec![0; 3], samples: 1, ..stereo() }, "of 3 channels, has samples"),
+        (NewStream { direction: Direction::Monitor, samples: 1, ..stereo() }, "like number 1"),
     ] {
         let text = refusal(scenario.open(1, new));
         assert!(text.contains(words), "{text}");

@@ -73,6 +73,7 @@ mod tests {
             direction: Direction::Playback,
             channels: vec![0],
             depth_frames: 0,
+            samples: 0,
             account: 0,
             lets_sleep: false,
             reopens: false,

@@ -1,12 +1,12 @@
 //! Streams and their volumes, through packets.
 
-use client::stream::Schedule;
+use client::stream::{RingSamples, Schedule};
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CorkStreamParams, LatencyParams, PlaybackLatency, Request, SetDeviceMuteParams,
     SetDeviceVolumeParams, SetStreamMuteParams, SetStreamNameParams, SetStreamVolumeParams,
     SinkInfo, SinkInputInfo, SubscriptionEvent, SubscriptionEventFacility as Facility,
-    SubscriptionEventType as EventType, SubscriptionMask, Volume,
+    SubscriptionEventType as EventType, SubscriptionMask, UpdateSampleRateParams, Volume,
 };
 
 use super::*;
@@ -354,4 +354,48 @@ fn the_volume_of_each_channel_of_the_sink_is_the_devices() {
     scene.front_end.devices_mut().refuses = true;
     let refused = scene.tell(client, &Command::SetSinkVolume(set));
     assert_eq!(refused, Err(PulseError::AccessDenied));
+}
+
+#[test]
+fn a_ring_has_the_frames_of_programs_to_which_nothing_is_to_be_done() {
+    let spec = |format, channels, sample_rate| PlaybackStreamParams {
+        sample_spec: SampleSpec { format, channels, sample_rate },
+        channel_map: if channels == 2 { ChannelMap::stereo() } else { ChannelMap::mono() },
+        ..params()
+    };
+    let variable = StreamFlags { variable_rate: true, ..StreamFlags::default() };
+    let (frames, planes) = (RingSamples::Frames16, RingSamples::Planes);
+    for (asked, samples) in [
+        (params(), frames),
+        (spec(SampleFormat::S16Be, 2, 48_000), planes),
+        (spec(SampleFormat::Float32Le, 2, 48_000), planes),
+        (spec(SampleFormat::S16Le, 2, 44_100), planes),
+        (spec(SampleFormat::S16Le, 1, 48_000), planes),
+        (PlaybackStreamParams { flags: variable, ..params() }, planes),
+    ] {
+        let mut scene = Scene::new();
+        let client = scene.admitted();
+        let asked = Command::CreatePlaybackStream(asked);
+        let _: CreatePlaybackStreamReply = scene.ask(client, &asked).expect("a stream");
+        assert_eq!(scene.front_end.devices_mut().opened[0].samples, samples, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_stream_has_another_rate_only_if_it_was_opened_for_that() {
+    let variable = StreamFlags { variable_rate: true, ..StreamFlags::default() };
+    for (flags, rate_hz) in [(StreamFlags::default(), 48_000), (variable, 44_100)] {
+        let mut scene = Scene::new();
+        let client = scene.admitted();
+        let asked = Command::CreatePlaybackStream(PlaybackStreamParams { flags, ..params() });
+        let stream: CreatePlaybackStreamReply = scene.ask(client, &asked).expect("a stream");
+        let rate = |sample_rate| {
+            let asked = UpdateSampleRateParams { index: stream.channel, sample_rate };
+            Command::UpdatePlaybackStreamSampleRate(asked)
+        };
+        assert_eq!(scene.tell(client, &rate(44_100)), Ok(()));
+        assert_eq!(scene.tell(client, &rate(0)), Err(PulseError::Invalid));
+        let shown = input(&mut scene, client, stream.stream_index);
+        assert_eq!(shown.sample_spec.sample_rate, rate_hz);
+    }
 }

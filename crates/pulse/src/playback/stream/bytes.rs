@@ -123,18 +123,25 @@ impl<O: Output> Playback<O> {
         taken
     }
 
-    /// Decodes whole frames into the ring, if nothing else is to be done to them; returns how many
-    /// bytes had room.
+    /// Puts whole frames into the ring, if nothing is to be done to them but to decode them where
+    /// it has planes; returns how many bytes had room.
     fn decode(&mut self, bytes: &[u8]) -> usize {
         let Self { converter, output, .. } = self;
         let mut all_taken = 0;
         loop {
-            let mut taken = 0;
-            output.write_in_place(|planes| {
-                let (bytes, frames) = converter.decode_into(&bytes[all_taken..], planes);
-                taken = bytes;
-                frames
-            });
+            let (left, mut taken) = (&bytes[all_taken..], 0);
+            if output.holds_frames() {
+                output.write_frames_in_place(|room| {
+                    taken = converter.copy_16(left, room);
+                    taken
+                });
+            } else {
+                output.write_in_place(|planes| {
+                    let (bytes, frames) = converter.decode_into(left, planes);
+                    taken = bytes;
+                    frames
+                });
+            }
             if taken == 0 {
                 return all_taken;
             }

@@ -10,6 +10,8 @@ use crate::output::Output;
 
 /// The part of what is kept by which the room for it grows, at least.
 const GROWTH_PART: usize = 8;
+/// Frames that are read back at once.
+const PIECE_FRAMES: usize = 1024;
 
 /// Where these bytes are.
 #[derive(Debug)]
@@ -104,9 +106,13 @@ impl<O: Output> Playback<O> {
         let frames = (count - partial.len()) / encoder.frame_bytes();
         let begin = self.output.written() - frames as u64;
         let mut bytes = Vec::with_capacity(count);
-        for piece in 0..2 {
-            let plane = |channel| self.output.samples(channel, begin, frames)[piece];
-            let planes: Vec<&[f32]> = (0..channels as u32).map(plane).collect();
+        let mut planes = vec![[0.0; PIECE_FRAMES]; channels];
+        for first in (0..frames).step_by(PIECE_FRAMES) {
+            let piece = ..PIECE_FRAMES.min(frames - first);
+            for (channel, plane) in (0..).zip(&mut planes) {
+                self.output.read(channel, begin + first as u64, &mut plane[piece]);
+            }
+            let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[piece]).collect();
             encoder.push(&planes, |encoded| bytes.extend_from_slice(encoded));
         }
         bytes.extend_from_slice(partial);

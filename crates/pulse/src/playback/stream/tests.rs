@@ -31,11 +31,14 @@ fn playback_of(requested: Requested) -> Playback<Card> {
     playback_on("mono", requested)
 }
 
-/// The same stream on a device whose ring has its samples only decoded, and on one that has them
-/// on two channels.
-fn both(prebuffer: u32) -> [Playback<Card>; 2] {
+/// The same stream on a device whose ring has its frames, on one whose ring has its samples only
+/// decoded, and on one that has them on two channels.
+fn each(prebuffer: u32) -> [Playback<Card>; 3] {
     let buffer = BufferAttr { pre_buffering: prebuffer, ..BufferAttr::default() };
-    ["mono", "stereo"].map(|map| playback_on(map, Requested { buffer, latency: Latency::Queue }))
+    let on = |map| playback_on(map, Requested { buffer, latency: Latency::Queue });
+    let mut decoded = on("mono");
+    decoded.output.holds_frames = false;
+    [on("mono"), decoded, on("stereo")]
 }
 
 fn playback_on(map: &str, requested: Requested) -> Playback<Card> {
@@ -44,7 +47,8 @@ fn playback_on(map: &str, requested: Requested) -> Playback<Card> {
     let program = ProgramFormat { format, rate_hz: RATE_HZ, map: mono };
     let device = StreamFormat { rate_hz: RATE_HZ, map: map.parse().expect("a map") };
     let attributes = requested.grant(super::Pace::of(&program));
-    let card = Card::new(8 * u64::from(RATE_HZ));
+    let mut card = Card::new(8 * u64::from(RATE_HZ));
+    card.holds_frames = map == "mono";
     let (mixing, gains) = (Mixing::default(), Gains::default());
     Playback::new(card, program, device, mixing, attributes, gains).expect("possible")
 }

@@ -14,19 +14,67 @@ pub const LEAST_CAPACITY_FRAMES: u32 = 1024;
 /// Capacity of the largest ring: 5 s at 192 kHz.
 pub const MAX_CAPACITY_FRAMES: u32 = 1 << 20;
 
-/// The header has a page of its own, so that each channel begins at a page.
+/// The header has a page of its own, so that the samples begin at a page.
 const HEADER_BYTES: usize = 4096;
 
-/// Number of a ring's channels and their length.
+/// How the samples lie in a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RingSamples {
+    /// A plane of 32-bit floats for each channel, as the graph has them.
+    #[default]
+    Planes,
+    /// Frames of little-endian 16-bit integers, of one or two channels, as most programs have them.
+    Frames16,
+}
+
+impl RingSamples {
+    /// Returns the number that stands for it in a message.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Planes => 0,
+            Self::Frames16 => 1,
+        }
+    }
+
+    /// Returns what a number stands for; `None` for nothing.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Planes),
+            1 => Some(Self::Frames16),
+            _ => None,
+        }
+    }
+
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Planes => size_of::<f32>(),
+            Self::Frames16 => size_of::<i16>(),
+        }
+    }
+
+    const fn most_channels(self) -> u32 {
+        match self {
+            Self::Planes => MAX_STREAM_CHANNELS,
+            // A channel is read at the cost of all of its frames.
+            Self::Frames16 => 2,
+        }
+    }
+}
+
+/// Number of a ring's channels, their length, and how their samples lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingShape {
     channels: u32,
     capacity_frames: u32,
+    samples: RingSamples,
 }
 
 impl RingShape {
-    /// Returns the shape; `None` if there can be no such ring: 1 to [`MAX_STREAM_CHANNELS`], and a
-    /// power of two from [`LEAST_CAPACITY_FRAMES`] to [`MAX_CAPACITY_FRAMES`].
+    /// Returns the shape of a ring of [planes](RingSamples::Planes); `None` if there can be no such
+    /// ring: 1 to [`MAX_STREAM_CHANNELS`], and a power of two from [`LEAST_CAPACITY_FRAMES`] to
+    /// [`MAX_CAPACITY_FRAMES`].
     #[must_use]
     pub const fn new(channels: u32, capacity_frames: u32) -> Option<Self> {
         let possible = 1 <= channels
@@ -34,7 +82,15 @@ impl RingShape {
             && LEAST_CAPACITY_FRAMES <= capacity_frames
             && capacity_frames <= MAX_CAPACITY_FRAMES
             && capacity_frames.is_power_of_two();
-        if possible { Some(Self { channels, capacity_frames }) } else { None }
+        let samples = RingSamples::Planes;
+        if possible { Some(Self { channels, capacity_frames, samples }) } else { None }
+    }
+
+    /// Returns the same with samples that lie like this; `None` if there are too many channels.
+    #[must_use]
+    pub const fn holding(self, samples: RingSamples) -> Option<Self> {
+        let fits = self.channels <= samples.most_channels();
+        if fits { Some(Self { samples, ..self }) } else { None }
     }
 
     /// Returns the smallest shape for a depth of `depth_frames`, or the largest there is; `None`
@@ -67,35 +123,77 @@ impl RingShape {
         self.capacity_frames
     }
 
+    /// Returns how the samples lie.
+    #[must_use]
+    pub const fn samples(self) -> RingSamples {
+        self.samples
+    }
+
     /// Returns the same with half the capacity; `None` for the smallest.
     #[must_use]
     pub const fn halved(self) -> Option<Self> {
-        Self::new(self.channels, self.capacity_frames / 2)
+        match Self::new(self.channels, self.capacity_frames / 2) {
+            Some(shape) => shape.holding(self.samples),
+            None => None,
+        }
+    }
+
+    /// Returns the bytes of a frame.
+    #[must_use]
+    pub const fn frame_bytes(self) -> usize {
+        self.channels as usize * self.samples.bytes()
     }
 
     /// Returns the size of the segment, bytes: whole pages.
     #[must_use]
     pub const fn bytes(self) -> usize {
-        HEADER_BYTES + self.channels as usize * self.channel_bytes()
+        let samples = self.capacity_frames as usize * self.frame_bytes();
+        HEADER_BYTES + samples.next_multiple_of(HEADER_BYTES)
     }
 
     const fn channel_bytes(self) -> usize {
         self.capacity_frames as usize * size_of::<f32>()
     }
 
-    /// Returns the offset of a channel's samples from the segment's start, bytes; `None` if there
-    /// is no such channel.
+    /// Returns the offset of a channel's plane from the segment's start, bytes; `None` if there is
+    /// none.
     #[must_use]
     pub const fn channel_offset(self, channel: u32) -> Option<usize> {
-        if channel < self.channels {
+        if channel < self.channels && matches!(self.samples, RingSamples::Planes) {
             Some(HEADER_BYTES + channel as usize * self.channel_bytes())
         } else {
             None
         }
     }
 
-    /// Returns where `frames` frames from `position` on lie in a channel, in frames from its start:
-    /// two ranges, since the ring may end between them. At most the whole ring.
+    /// Returns the offset of the frames from the segment's start, bytes; `None` if they lie in
+    /// planes.
+    #[must_use]
+    pub const fn frames_offset(self) -> Option<usize> {
+        match self.samples {
+            RingSamples::Planes => None,
+            RingSamples::Frames16 => Some(HEADER_BYTES),
+        }
+    }
+
+    /// Returns where all samples of `frames` frames from `position` on lie, bytes from the
+    /// segment's start, in ranges of which some may be empty.
+    pub fn byte_ranges(self, position: u64, frames: usize) -> impl Iterator<Item = Range<usize>> {
+        let (parts, unit) = match self.samples {
+            RingSamples::Planes => (self.channels, size_of::<f32>()),
+            RingSamples::Frames16 => (1, self.frame_bytes()),
+        };
+        let part_bytes = self.capacity_frames as usize * unit;
+        let pieces = self.pieces(position, frames);
+        (0..parts as usize).flat_map(move |part| {
+            let begin = HEADER_BYTES + part * part_bytes;
+            let within = |piece: Range<usize>| begin + piece.start * unit..begin + piece.end * unit;
+            pieces.clone().map(within)
+        })
+    }
+
+    /// Returns where `frames` frames from `position` on lie, in frames from the first one of the
+    /// ring: two ranges, since it may end between them. At most the whole ring.
     #[must_use]
     pub fn pieces(self, position: u64, frames: usize) -> [Range<usize>; 2] {
         let capacity = self.capacity_frames as usize;
@@ -211,6 +309,43 @@ mod tests {
             .prop_map(|(channels, log)| RingShape::new(channels, 1 << log).unwrap())
     }
 
+    fn all_shapes() -> impl Strategy<Value = RingShape> {
+        let samples = (0..=1_u8).prop_map(|code| RingSamples::from_code(code).unwrap());
+        let shape = |(shape, samples): (RingShape, _)| shape.holding(samples).unwrap_or(shape);
+        let few = (1..=2_u32, 10..=20_u32);
+        let few = few.prop_map(|(channels, log)| RingShape::new(channels, 1 << log).unwrap());
+        (prop_oneof![shapes(), few], samples).prop_map(shape)
+    }
+
+    #[test]
+    fn what_lies_in_a_ring_is_what_its_number_says() {
+        let known = (0..=255_u8).filter_map(RingSamples::from_code);
+        let codes: Vec<u8> = known.map(RingSamples::code).collect();
+        assert_eq!(codes, [0, 1]);
+    }
+
+    #[test]
+    fn a_ring_of_many_channels_has_planes() {
+        let with = |channels| RingShape::new(channels, 1024).unwrap();
+        for channels in 1..=MAX_STREAM_CHANNELS {
+            let frames = with(channels).holding(RingSamples::Frames16);
+            assert_eq!(frames.is_some(), channels <= 2, "{channels}");
+            assert!(with(channels).holding(RingSamples::Planes).is_some());
+        }
+    }
+
+    #[test]
+    fn frames_of_16_bits_take_half_the_memory() {
+        let shape = RingShape::new(2, 1 << 18).unwrap();
+        let of = |samples| shape.holding(samples).unwrap();
+        assert_eq!(of(RingSamples::Planes).bytes(), 4096 + (2 << 20));
+        assert_eq!(of(RingSamples::Frames16).bytes(), 4096 + (1 << 20));
+        let least = RingShape::new(1, 1024).unwrap().holding(RingSamples::Frames16);
+        assert_eq!(least.unwrap().bytes(), 8192, "whole pages");
+        let halved = of(RingSamples::Frames16).halved().unwrap();
+        assert_eq!((halved.samples(), halved.capacity_frames()), (RingSamples::Frames16, 1 << 17));
+    }
+
     #[test]
     fn impossible_shapes_are_refused() {
         for (channels, capacity) in
@@ -246,6 +381,32 @@ mod tests {
             }
             prop_assert_eq!(end, shape.bytes());
             prop_assert_eq!(shape.channel_offset(shape.channels()), None);
+            prop_assert_eq!(shape.frames_offset(), None);
+        }
+
+        #[test]
+        fn the_samples_of_some_frames_lie_within_the_segment_and_apart(
+            shape in all_shapes(), position in 0..u64::MAX >> 1, frames in 0..1_usize << 21,
+        ) {
+            let mut ranges: Vec<_> = shape.byte_ranges(position, frames).collect();
+            let place = |frame: usize, channel| match shape.channel_offset(channel) {
+                Some(offset) => offset + 4 * frame,
+                None => 4096 + frame * shape.frame_bytes(),
+            };
+            for piece in shape.pieces(position, frames).into_iter().filter(|piece| !piece.is_empty()) {
+                for channel in 0..shape.channels() {
+                    let (first, last) = (place(piece.start, channel), place(piece.end, channel));
+                    prop_assert!(ranges.contains(&(first..last)), "{first} to {last}");
+                }
+            }
+            let bytes: usize = ranges.iter().map(|range| range.len()).sum();
+            let most = frames.min(shape.capacity_frames() as usize);
+            prop_assert_eq!(bytes, most * shape.frame_bytes());
+            ranges.retain(|range| !range.is_empty());
+            ranges.sort_by_key(|range| range.start);
+            prop_assert!(ranges.iter().all(|range| range.start >= 4096));
+            prop_assert!(ranges.iter().all(|range| range.end <= shape.bytes()));
+            prop_assert!(ranges.windows(2).all(|two| two[0].end <= two[1].start));
         }
 
         #[test]

@@ -22,6 +22,8 @@ pub(super) struct Card {
     pub schedule: Option<Schedule>,
     /// It obeys no wishes.
     pub is_deaf: bool,
+    /// Its ring has frames of 16-bit mono, and no planes.
+    pub holds_frames: bool,
     /// What it says instead of what it does.
     pub stated: Option<Timing>,
     /// By how many frames it goes on each time it is asked, and how far it has gone on so.
@@ -47,6 +49,7 @@ impl Card {
             calls: 0,
             schedule: None,
             is_deaf: false,
+            holds_frames: false,
             stated: None,
             hurries_by: 0,
             hurried: 0,
@@ -140,6 +143,7 @@ impl Output for Card {
 
     /// As if its ring went round often.
     fn write_in_place(&mut self, write: impl FnOnce(&mut [&mut [f32]]) -> usize) {
+        assert!(!self.holds_frames, "it has frames");
         let room = self.room().min(1000);
         let (mut left, mut right) = (vec![0.0; room], vec![0.0; room]);
         let frames = write(&mut [&mut left, &mut right]);
@@ -150,11 +154,23 @@ impl Output for Card {
         self.samples.len() as u64
     }
 
-    fn samples(&self, _channel: u32, position: u64, frames: usize) -> [&[f32]; 2] {
+    fn holds_frames(&self) -> bool {
+        self.holds_frames
+    }
+
+    fn write_frames_in_place(&mut self, write: impl FnOnce(&mut [u8]) -> usize) {
+        assert!(self.holds_frames, "it has planes");
+        let mut room = vec![0; 2 * self.room().min(1000)];
+        let bytes = write(&mut room);
+        let mut samples = vec![0.0; bytes / 2];
+        dsp::decode(dsp::Format::S16Le, &room[..bytes], &mut samples, 0, 1);
+        self.write(&[&samples]);
+    }
+
+    fn read(&self, _channel: u32, position: u64, into: &mut [f32]) {
         let oldest = self.written().saturating_sub(self.capacity);
         assert!(position >= oldest, "older ones are written over");
-        // A ring of which some frames lie before its end, and some after it.
-        self.samples[position as usize..][..frames].split_at(frames / 3).into()
+        into.copy_from_slice(&self.samples[position as usize..][..into.len()]);
     }
 
     fn wish(&mut self, wish: Wish) {

@@ -23,7 +23,7 @@ fn samples_go_into_the_ring_in_their_order_however_they_are_cut() {
 
 #[test]
 fn what_is_kept_until_it_is_heard_takes_little_more_memory_than_its_bytes() {
-    let [_, mut playback] = both(0);
+    let [.., mut playback] = each(0);
     let piece = bytes(0, 2048);
     for second in 1..=8 {
         while playback.times(playback.output.now_ns).write_index < (second + 1) * SECOND as i64 {
@@ -53,7 +53,7 @@ fn what_the_ring_has_unchanged_is_kept_nowhere_else() {
 
 #[test]
 fn half_a_frame_is_written_again_as_well() {
-    for mut playback in both(0) {
+    for mut playback in each(0) {
         playback.put(&bytes(0, 3)[..5]);
         assert!(playback.unheard(0) == &bytes(0, 3)[..5]);
     }
@@ -89,7 +89,7 @@ fn a_flush_throws_away_what_is_not_heard() {
 
 #[test]
 fn a_gap_is_silence_and_what_is_written_back_is_replaced() {
-    for mut playback in both(DEFAULT_PREBUFFER) {
+    for mut playback in each(DEFAULT_PREBUFFER) {
         playback.put(&bytes(0, 3));
         playback.write(Seek::Relative(4), &bytes(10, 1), 0);
         assert_eq!(numbers(&playback, 0), [1, 2, 3, 0, 0, 11]);
@@ -117,7 +117,7 @@ fn runs(samples: &[i32]) -> Vec<(i32, usize)> {
 
 #[test]
 fn what_is_written_back_is_heard_in_its_place_and_what_is_left_of_the_rest_after_it() {
-    for mut playback in both(1000) {
+    for mut playback in each(1000) {
         playback.put(&bytes(0, 24_000));
         playback.pass(SECOND_NS / 10);
         let now_ns = playback.output.now_ns;
@@ -138,7 +138,7 @@ fn what_is_written_back_is_heard_in_its_place_and_what_is_left_of_the_rest_after
 
 #[test]
 fn what_is_written_back_is_in_its_place_while_the_device_publishes_positions() {
-    for mut playback in both(1000) {
+    for mut playback in each(1000) {
         playback.put(&bytes(0, 24_000));
         playback.pass(SECOND_NS / 10);
         playback.output.hurries_by = 48;
@@ -171,7 +171,7 @@ fn a_program_that_goes_back_with_every_byte_has_its_buffer_converted_now_and_the
 
 #[test]
 fn what_is_written_over_what_is_heard_already_is_heard_at_once() {
-    for mut playback in both(1000) {
+    for mut playback in each(1000) {
         playback.put(&bytes(0, 24_000));
         playback.pass(SECOND_NS / 10);
         let now_ns = playback.output.now_ns;
@@ -197,7 +197,7 @@ fn bytes_beyond_the_limit_are_refused() {
 
 #[test]
 fn another_rate_holds_for_what_is_written_afterwards() {
-    let mut playback = playback(0);
+    let [_, mut playback, _] = each(0);
     playback.put(&bytes(0, 4800));
     playback.set_rate(96_000).expect("possible");
     playback.put(&bytes(0, 9600));
