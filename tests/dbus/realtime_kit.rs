@@ -4,14 +4,14 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 
 use harness::{Program, binary, copy_program, eventually, library_directory};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, getpriority_process};
 
 use crate::bus::Bus;
 
 const NOBODY: u32 = 65_534;
 
 /// A stand-in for RealtimeKit: grants a priority of at most 20 to threads of a process that has
-/// limited itself, and prints which.
+/// limited itself, and prints which; and a nice value of at least -15 to any.
 const KIT: &str = r#"
 import os, sys, dbus, dbus.service, dbus.mainloop.glib
 from gi.repository import GLib
@@ -29,6 +29,11 @@ class Kit(dbus.service.Object):
             raise dbus.exceptions.DBusException("no such luck", name="org.freedesktop.DBus.Error.AccessDenied")
         os.sched_setscheduler(int(thread), os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(int(priority)))
         print("given", int(priority), flush=True)
+    @dbus.service.method("org.freedesktop.RealtimeKit1", in_signature="tti", out_signature="")
+    def MakeThreadHighPriorityWithPID(self, process, thread, nice):
+        if refuses or nice < -15 or not os.path.exists(f"/proc/{process}/task/{thread}"):
+            raise dbus.exceptions.DBusException("no such luck", name="org.freedesktop.DBus.Error.AccessDenied")
+        os.setpriority(os.PRIO_PROCESS, int(thread), int(nice))
     @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
     def Get(self, interface, name):
         return dbus.Int32(20) if name == "MaxRealtimePriority" else dbus.Int64(200000)
@@ -158,4 +163,37 @@ fn a_server_runs_without_the_priority_that_is_refused() {
     let mut server = user.start(&consort, &["run", "-n", "second"]);
     let text = said(&mut server);
     assert!(text.contains("RealtimeKit gives none either"), "{text}");
+}
+
+/// Returns the nice value of a process's first thread.
+fn nice(program: &Program) -> i32 {
+    let process = Pid::from_raw(program.id().cast_signed()).expect("a process");
+    getpriority_process(Some(process)).expect("it runs")
+}
+
+#[test]
+fn realtime_kit_favours_the_server_and_its_front_end() {
+    let bus = Bus::alone();
+    let Some(user) = Unprivileged::on(&bus) else { return };
+    let _kit = kit(&bus, "gives");
+    let consort = consort(&bus);
+    let server = user.start(&consort, &["run"]);
+    let front_end = user.start(&consort, &["pulse"]);
+    for program in [&server, &front_end] {
+        eventually("it is favoured", || (nice(program) == -11).then_some(()));
+    }
+}
+
+#[test]
+fn a_front_end_serves_without_a_priority_that_nobody_gives() {
+    let bus = Bus::alone();
+    let Some(user) = Unprivileged::on(&bus) else { return };
+    let consort = consort(&bus);
+    let _server = user.start(&consort, &["run"]);
+    let mut front_end = user.start(&consort, &["pulse"]);
+    eventually("it serves", || {
+        user.start("pactl", &["info"]).finish().code.filter(|code| *code == 0)
+    });
+    assert_eq!(nice(&front_end), 0);
+    assert!(front_end.is_running() && !front_end.stderr().contains("priorit"));
 }

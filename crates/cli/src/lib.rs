@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod errors;
+mod favoured_thread;
 pub mod output;
 mod own_program;
 mod server_name;
@@ -13,6 +14,7 @@ use std::ops::RangeInclusive;
 use clap::builder::RangedI64ValueParser;
 
 pub use errors::{UsageError, error_chain, in_one_line};
+pub use favoured_thread::{FAVOURED, ask_to_favour};
 pub use own_program::{own_file, own_program};
 pub use server_name::server_name;
 pub use temporary_server::{TemporaryServer, end_with_stdin, end_with_stdin_within};

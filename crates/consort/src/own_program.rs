@@ -103,6 +103,10 @@ impl PriorityBroker for OwnProgram {
         kit.highest = highest.ok_or(first)?;
         Ok(Box::new(kit))
     }
+
+    fn favour(&self, thread: u32) {
+        cli::ask_to_favour(thread);
+    }
 }
 
 /// A process that asks RealtimeKit.

@@ -1,5 +1,4 @@
-//! Real-time priorities from RealtimeKit on the system bus, for threads whose user may not set
-//! them.
+//! Priorities from RealtimeKit on the system bus, for threads whose user may not set them.
 //!
 //! Source: README and org.freedesktop.RealtimeKit1.xml of rtkit 0.13.
 
@@ -7,6 +6,7 @@ use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use cli::FAVOURED;
 use zbus::Connection;
 use zbus::connection::Builder;
 
@@ -25,23 +25,33 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 struct PriorityRequest {
     process: u32,
     thread: u32,
-    priority: u32,
+    priority: Priority,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Priority {
+    RealTime(u32),
+    /// Above ordinary threads.
+    Favoured,
 }
 
 impl PriorityRequest {
     fn read(line: &str) -> Option<Self> {
-        let mut numbers = line.split(' ').map(str::parse);
+        let mut words = line.split(' ');
         let wanted = Self {
-            process: numbers.next()?.ok()?,
-            thread: numbers.next()?.ok()?,
-            priority: numbers.next()?.ok()?,
+            process: words.next()?.parse().ok()?,
+            thread: words.next()?.parse().ok()?,
+            priority: match words.next()? {
+                FAVOURED => Priority::Favoured,
+                priority => Priority::RealTime(priority.parse().ok()?),
+            },
         };
-        numbers.next().is_none().then_some(wanted)
+        words.next().is_none().then_some(wanted)
     }
 }
 
-/// `consort realtime-kit`: prints the highest priority, then asks RealtimeKit for the priority of
-/// each thread that a line of standard input names.
+/// `consort realtime-kit`: prints the highest real-time priority, then asks RealtimeKit for the
+/// priority of each thread that a line of standard input names.
 ///
 /// # Errors
 /// Standard input or output fails.
@@ -60,7 +70,9 @@ pub(crate) fn ask() -> anyhow::Result<ExitCode> {
         let answer = match PriorityRequest::read(&line).map(|wanted| kit.give(wanted)) {
             Some(Ok(())) => GIVEN.to_owned(),
             Some(Err(error)) => in_one_line(&error),
-            None => format!("'{line}' is not PROCESS THREAD PRIORITY"),
+            None => {
+                format!("'{line}' is not PROCESS THREAD PRIORITY, or PROCESS THREAD {FAVOURED}")
+            }
         };
         writeln!(output, "{answer}").and_then(|()| output.flush())?;
     }
@@ -92,15 +104,24 @@ impl Kit {
 
     fn give(&self, wanted: PriorityRequest) -> zbus::Result<()> {
         let PriorityRequest { process, thread, priority } = wanted;
-        // Fails where the limit is already lower; RealtimeKit decides below whether that will do.
-        let _ = sys::process::limit_realtime(process, self.longest_us);
-        let arguments = (u64::from(process), u64::from(thread), priority);
+        let (process_id, thread) = (u64::from(process), u64::from(thread));
         zbus::block_on(async {
-            let method = "MakeThreadRealtimeWithPID";
-            self.bus
-                .call_method(Some(NAME), OBJECT, Some(NAME), method, &arguments)
-                .await
-                .map(|_| ())
+            let (bus, name) = (&self.bus, Some(NAME));
+            let answered = match priority {
+                Priority::RealTime(priority) => {
+                    // Fails where the limit is already lower; RealtimeKit decides whether that will
+                    // do.
+                    let _ = sys::process::limit_realtime(process, self.longest_us);
+                    let wanted = (process_id, thread, priority);
+                    bus.call_method(name, OBJECT, name, "MakeThreadRealtimeWithPID", &wanted).await
+                }
+                Priority::Favoured => {
+                    let wanted = (process_id, thread, sys::thread::FAVOURED_NICE);
+                    let method = "MakeThreadHighPriorityWithPID";
+                    bus.call_method(name, OBJECT, name, method, &wanted).await
+                }
+            };
+            answered.map(drop)
         })
     }
 }
@@ -123,9 +144,13 @@ mod tests {
     fn a_line_names_a_process_a_thread_and_a_priority() {
         assert_eq!(
             PriorityRequest::read("7 8 5"),
-            Some(PriorityRequest { process: 7, thread: 8, priority: 5 })
+            Some(PriorityRequest { process: 7, thread: 8, priority: Priority::RealTime(5) })
         );
-        for line in ["", "7 8", "7 8 5 6", "7 8 -5", "7  8 5", "a b c"] {
+        assert_eq!(
+            PriorityRequest::read("7 8 favoured"),
+            Some(PriorityRequest { process: 7, thread: 8, priority: Priority::Favoured })
+        );
+        for line in ["", "7 8", "7 8 5 6", "7 8 -5", "7  8 5", "a b c", "7 8 favoured 5"] {
             assert_eq!(PriorityRequest::read(line), None, "{line:?}");
         }
     }

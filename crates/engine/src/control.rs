@@ -134,6 +134,14 @@ const SLEEP: u64 = 4;
 const FIRST_PEER: u64 = 16;
 
 impl Control {
+    /// Raises the calling thread, which is to [run](Self::run) this, above ordinary ones: programs
+    /// wait for its answers.
+    pub fn favour_this_thread(&self) {
+        if !sys::thread::favour() {
+            self.platform.priorities.favour(sys::thread::thread_id());
+        }
+    }
+
     /// Serves until the server is asked to stop or its driver ends; returns the reason. `serving`:
     /// others see by it that a server runs.
     ///

@@ -11,6 +11,10 @@ pub trait PriorityBroker: Send {
     /// # Errors
     /// A sentence that says why there is none.
     fn connect(&self) -> Result<Box<dyn BrokerConnection>, String>;
+
+    /// Has the service, if there is one, raise a thread of this process above ordinary ones,
+    /// without waiting for that.
+    fn favour(&self, thread: u32);
 }
 
 /// A connection to the service. Thread: control.

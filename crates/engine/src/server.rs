@@ -246,7 +246,7 @@ fn start(
     sys::report!("{announcement}");
     // For a service manager that waits for it. A server that cannot notify one runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
-    sys::thread::favour();
+    control.favour_this_thread();
     let ended = control.run(serving);
     shared.end_cycles();
     let Ok(report) = thread.join() else {

@@ -174,7 +174,9 @@ impl Service {
     /// The kernel's, of waiting for events; the server that follows is of another release.
     pub fn run(mut self) -> anyhow::Result<()> {
         // Programs wait for its answers, and devices for the frames that it converts.
-        sys::thread::favour();
+        if !sys::thread::favour() {
+            cli::ask_to_favour(sys::thread::thread_id());
+        }
         let ended = self.serve();
         self.keep(now_ns());
         self.keeper.finish(self.front_end.memory());

@@ -37,17 +37,15 @@ pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// Raises the calling thread above ordinary ones (nice -11) if that is permitted: others wait for
-/// it, and it has little to do.
-pub fn favour() {
-    // Without the permission, it stays an ordinary thread.
-    let _ = rustix::process::setpriority_process(
-        rustix::process::Pid::from_raw(thread_id().cast_signed()),
-        FAVOURED_NICE,
-    );
-}
+/// The nice value of threads for which others wait, and which have little to do.
+pub const FAVOURED_NICE: i32 = -11;
 
-const FAVOURED_NICE: i32 = -11;
+/// Raises the calling thread above ordinary ones ([`FAVOURED_NICE`]); returns whether that is
+/// permitted. Otherwise it stays an ordinary one.
+pub fn favour() -> bool {
+    let thread = rustix::process::Pid::from_raw(thread_id().cast_signed());
+    rustix::process::setpriority_process(thread, FAVOURED_NICE).is_ok()
+}
 
 /// Names the calling thread, as `top -H` shows it: the first 15 bytes, cut between characters, up
 /// to a NUL.
