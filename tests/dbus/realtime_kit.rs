@@ -148,7 +148,7 @@ fn a_server_runs_without_the_priority_that_is_refused() {
     let Some(user) = Unprivileged::on(&bus) else { return };
     let refusing = kit(&bus, "refuses");
     let said = |server: &mut Program| {
-        eventually("it runs", || server.stderr().contains("runs: timer").then_some(()));
+        await_server(server);
         server.stderr().to_owned()
     };
     let consort = consort(&bus);
@@ -165,6 +165,10 @@ fn a_server_runs_without_the_priority_that_is_refused() {
     assert!(text.contains("RealtimeKit gives none either"), "{text}");
 }
 
+fn await_server(server: &mut Program) {
+    eventually("it runs", || server.stderr().contains("runs: timer").then_some(()));
+}
+
 /// Returns the nice value of a process's first thread.
 fn nice(program: &Program) -> i32 {
     let process = Pid::from_raw(program.id().cast_signed()).expect("a process");
@@ -177,10 +181,14 @@ fn realtime_kit_favours_the_server_and_its_front_end() {
     let Some(user) = Unprivileged::on(&bus) else { return };
     let _kit = kit(&bus, "gives");
     let consort = consort(&bus);
-    let server = user.start(&consort, &["run"]);
-    let front_end = user.start(&consort, &["pulse"]);
-    for program in [&server, &front_end] {
-        eventually("it is favoured", || (nice(program) == -11).then_some(()));
+    let mut server = user.start(&consort, &["run"]);
+    await_server(&mut server);
+    let mut front_end = user.start(&consort, &["pulse"]);
+    for program in [&mut server, &mut front_end] {
+        eventually("it is favoured", || {
+            assert!(program.is_running(), "{}", program.stderr());
+            (nice(program) == -11).then_some(())
+        });
     }
 }
 
@@ -189,7 +197,8 @@ fn a_front_end_serves_without_a_priority_that_nobody_gives() {
     let bus = Bus::alone();
     let Some(user) = Unprivileged::on(&bus) else { return };
     let consort = consort(&bus);
-    let _server = user.start(&consort, &["run"]);
+    let mut server = user.start(&consort, &["run"]);
+    await_server(&mut server);
     let mut front_end = user.start(&consort, &["pulse"]);
     eventually("it serves", || {
         user.start("pactl", &["info"]).finish().code.filter(|code| *code == 0)

@@ -144,6 +144,13 @@ impl Heard {
         self
     }
 
+    /// Leaves out what was noticed before a time, `CLOCK_MONOTONIC` ns.
+    #[must_use]
+    pub fn after(mut self, time_ns: u64) -> Self {
+        self.losses.retain(|loss| loss.time_ns > time_ns);
+        self
+    }
+
     /// Demands that it heard something, nothing wrong, lost at most that much, and was not mostly
     /// kept from hearing by a machine that stalled: whatever stalls it for long may be what is
     /// tried.
