@@ -29,13 +29,21 @@ impl<'a> PeerFrames16<'a> {
     /// Wraps `frames` frames from `base` on, of two channels or of one.
     ///
     /// # Safety
-    /// For `'a` and on every thread, the bytes of these frames (two for each channel), which begin
-    /// at a multiple of as many, must stay mapped and readable, lie in one mapping (and so not
-    /// exceed `isize::MAX`), and must not be cut off by truncation of a file (for a memfd:
-    /// `F_SEAL_SHRINK`). This process must neither hold a `&mut` to them nor write them through
-    /// this mapping while they are being read. Other processes may write them at any time.
+    /// For `'a` and on every thread, the bytes of these frames (two for each channel) must stay
+    /// mapped and readable, lie in one mapping (and so not exceed `isize::MAX`), and must not be
+    /// cut off by truncation of a file (for a memfd: `F_SEAL_SHRINK`). This process must neither
+    /// hold a `&mut` to them nor write them through this mapping while they are being read. Other
+    /// processes may write them at any time.
     pub const unsafe fn new(base: NonNull<i16>, frames: usize, is_stereo: bool) -> Self {
         Self { base, frames, is_stereo, memory: PhantomData }
+    }
+
+    /// Wraps the whole frames of a slice, of two channels or of one. The borrow keeps it unchanged.
+    #[must_use]
+    pub const fn from_slice(samples: &'a [i16], is_stereo: bool) -> Self {
+        let frames = if is_stereo { samples.len() / 2 } else { samples.len() };
+        // SAFETY: the borrow keeps the memory readable and unwritten for `'a`.
+        unsafe { Self::new(NonNull::from_ref(samples).cast(), frames, is_stereo) }
     }
 
     /// Returns the number of readable frames.
@@ -60,8 +68,8 @@ pub(super) fn decode_frames(source: PeerFrames16<'_>, into: &mut [f32], channel:
         (false, 0) => {
             for (index, sample) in decoded.iter_mut().enumerate() {
                 // SAFETY: `index < source.frames`, which the caller of `new` promised to be
-                // readable and aligned.
-                let value = unsafe { source.base.as_ptr().add(index).read() };
+                // readable.
+                let value = unsafe { source.base.as_ptr().add(index).read_unaligned() };
                 *sample = f32::from(i16::from_le(value)) * SCALE;
             }
         }
@@ -70,7 +78,9 @@ pub(super) fn decode_frames(source: PeerFrames16<'_>, into: &mut [f32], channel:
             let up = if channel == 0 { 16 } else { 0 };
             for (index, sample) in decoded.iter_mut().enumerate() {
                 // SAFETY: as above, in frames of four bytes.
-                let both = unsafe { source.base.as_ptr().cast::<i32>().add(index).read() };
+                let frame = unsafe { source.base.as_ptr().add(2 * index) };
+                // SAFETY: as above.
+                let both = unsafe { frame.cast::<i32>().read_unaligned() };
                 *sample = ((i32::from_le(both) << up) >> 16) as f32 * SCALE;
             }
         }
