@@ -144,10 +144,10 @@ impl Heard {
         self
     }
 
-    /// Leaves out what was noticed before a time, `CLOCK_MONOTONIC` ns.
+    /// Leaves out what was lost before a time, `CLOCK_MONOTONIC` ns, but for wrong samples.
     #[must_use]
     pub fn after(mut self, time_ns: u64) -> Self {
-        self.losses.retain(|loss| loss.time_ns > time_ns);
+        self.losses.retain(|loss| loss.time_ns > time_ns || loss.kind == "wrong");
         self
     }
 

@@ -44,8 +44,8 @@ pub struct PlaybackOptions {
     /// How far ahead of the hardware the device may render, frames: the longer, the longer
     /// everything sleeps. Wishes take effect at once all the same.
     pub depth_frames: u32,
-    /// How its samples lie in the ring. The server computes with floats in any case; frames are
-    /// written as they are, and take less memory if they have 16 bits.
+    /// How its samples lie in the ring. The server computes with floats in any case; frames of 16
+    /// bits, of two channels at most, take half of the memory.
     pub samples: RingSamples,
 }
 

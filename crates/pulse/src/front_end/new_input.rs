@@ -14,9 +14,6 @@ use super::{FrontEnd, MAX_STREAMS_OF_ONE};
 use crate::output::{Devices, NewOutput, Output, Refusal};
 use crate::playback::{Attributes, Pace, Playback, Requested, gains, most_us};
 
-/// Channels of the longest frames that a ring may have.
-const MOST_CHANNELS_OF_FRAMES: usize = 2;
-
 /// A stream to be begun.
 #[derive(Debug)]
 pub(super) struct NewInput {
@@ -218,12 +215,12 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-/// Returns how a stream's samples are to lie in its ring: as most programs have them, if nothing is
-/// to be done to them but to decode them.
+/// Returns how a stream's samples are to lie in its ring: in frames of 16 bits, if they come so and
+/// nothing is to be done to them but to decode them.
 fn ring_samples(opening: &Opening, device: &StreamFormat) -> RingSamples {
     let Opening { program, mixing, .. } = opening;
     let is_16 = program.format == SampleFormat::Linear(dsp::Format::S16Le);
-    let are_few = program.map.channels() <= MOST_CHANNELS_OF_FRAMES;
+    let are_few = program.map.channels() <= RingSamples::Frames16.most_channels() as usize;
     let may_change = opening.has_variable_rate || !program.is_unchanged_on(device, *mixing);
     if is_16 && are_few && !may_change { RingSamples::Frames16 } else { RingSamples::Planes }
 }

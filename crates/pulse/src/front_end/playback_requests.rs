@@ -202,7 +202,10 @@ impl<D: Devices> FrontEnd<D> {
 
     pub(super) fn set_rate(&mut self, client: u32, channel: u32, rate_hz: u32) -> Answered {
         let (index, input) = self.input_of(client, channel)?;
-        input.playback.set_rate(rate_hz).map_err(|_| PulseError::Invalid)?;
+        input
+            .playback
+            .set_rate(rate_hz, input.has_variable_rate)
+            .map_err(|_| PulseError::Invalid)?;
         self.notify(Facility::SinkInput, EventType::Changed, index);
         Ok(Answer::Done)
     }

@@ -326,16 +326,16 @@ impl<O: Output> Playback<O> {
         self.output.commit();
     }
 
-    /// Converts what is written from now on at another rate.
+    /// Converts what is written from now on at another rate. As in PulseAudio, one that has its
+    /// device's keeps it unless it was opened with a variable rate.
     ///
     /// # Errors
     /// There is no conversion between the rates; nothing has changed.
-    pub fn set_rate(&mut self, rate_hz: u32) -> Result<(), ConvertError> {
+    pub fn set_rate(&mut self, rate_hz: u32, is_variable: bool) -> Result<(), ConvertError> {
         let program = ProgramFormat { rate_hz, ..self.program };
         let options = Options { mixing: self.mixing, filter: filter(self.attributes) };
         let converter = PlaybackConverter::new(&program, &self.device, options)?;
-        if self.output.holds_frames() {
-            // It was not opened for that: as in PulseAudio, nothing changes.
+        if !is_variable && self.program.rate_hz == self.device.rate_hz {
             return Ok(());
         }
         self.finish_conversion();

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use client::stream::{
-    GrantedPlayback, PlaybackStream, RingShape, Samples, Schedule, StreamConnection, Timing,
-    Volume, Wish,
+    GrantedPlayback, PlaybackStream, RingSamples, RingShape, Samples, Schedule, StreamConnection,
+    Timing, Volume, Wish,
 };
 
 use super::server::refusal;
@@ -117,7 +117,7 @@ impl Output for ServerOutput {
     }
 
     fn holds_frames(&self) -> bool {
-        self.shape().frames_offset().is_some()
+        self.shape().samples() == RingSamples::Frames16
     }
 
     fn write_frames_in_place(&mut self, write: impl FnOnce(&mut [u8]) -> usize) {

@@ -384,10 +384,15 @@ fn a_ring_has_the_frames_of_programs_to_which_nothing_is_to_be_done() {
 #[test]
 fn a_stream_has_another_rate_only_if_it_was_opened_for_that() {
     let variable = StreamFlags { variable_rate: true, ..StreamFlags::default() };
-    for (flags, rate_hz) in [(StreamFlags::default(), 48_000), (variable, 44_100)] {
+    let float = SampleSpec { format: SampleFormat::Float32Le, ..params().sample_spec };
+    let (fixed, of_16) = (StreamFlags::default(), params().sample_spec);
+    for (sample_spec, flags, rate_hz) in
+        [(of_16, fixed, 48_000), (float, fixed, 48_000), (of_16, variable, 44_100)]
+    {
         let mut scene = Scene::new();
         let client = scene.admitted();
-        let asked = Command::CreatePlaybackStream(PlaybackStreamParams { flags, ..params() });
+        let asked = PlaybackStreamParams { flags, sample_spec, ..params() };
+        let asked = Command::CreatePlaybackStream(asked);
         let stream: CreatePlaybackStreamReply = scene.ask(client, &asked).expect("a stream");
         let rate = |sample_rate| {
             let asked = UpdateSampleRateParams { index: stream.channel, sample_rate };

@@ -23,7 +23,7 @@ pub enum RingSamples {
     /// A plane of 32-bit floats for each channel, as the graph has them.
     #[default]
     Planes,
-    /// Frames of little-endian 16-bit integers, of one or two channels, as most programs have them.
+    /// Frames of little-endian 16-bit integers, of one or two channels, as many programs have them.
     Frames16,
 }
 
@@ -54,7 +54,9 @@ impl RingSamples {
         }
     }
 
-    const fn most_channels(self) -> u32 {
+    /// Returns the most channels of a ring whose samples lie like this.
+    #[must_use]
+    pub const fn most_channels(self) -> u32 {
         match self {
             Self::Planes => MAX_STREAM_CHANNELS,
             // A channel is read at the cost of all of its frames.

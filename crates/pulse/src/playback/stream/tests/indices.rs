@@ -199,13 +199,13 @@ fn bytes_beyond_the_limit_are_refused() {
 fn another_rate_holds_for_what_is_written_afterwards() {
     let [_, mut playback, _] = each(0);
     playback.put(&bytes(0, 4800));
-    playback.set_rate(96_000).expect("possible");
+    playback.set_rate(96_000, true).expect("possible");
     playback.put(&bytes(0, 9600));
     playback.drain(1, 0);
     assert_eq!(playback.output.written(), 9600);
     playback.pass(SECOND_NS * 3 / 20);
     assert_eq!(playback.times(SECOND_NS * 3 / 20).read_index, 2 * (4800 + 4800));
-    assert!(playback.set_rate(0).is_err());
+    assert!(playback.set_rate(0, true).is_err());
 }
 
 const DEFAULT_PREBUFFER: u32 = u32::MAX;
