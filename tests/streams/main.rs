@@ -5,6 +5,7 @@
 mod devices;
 mod drivers;
 mod frame_clock;
+mod granted;
 mod heard;
 mod hearing;
 mod hostile;

@@ -28,7 +28,8 @@ const OPENING_PATIENCE_SECONDS: u64 = 65;
 /// Time limit for requests that wait until other programs have saved. The server allows them 30 s.
 const SAVING_PATIENCE_SECONDS: u64 = 35;
 
-/// Sends requests to the server and waits for the replies, one request at a time.
+/// Sends requests to the server and waits for the replies: one request at a time, but for those
+/// that are [started](Requests::start).
 #[derive(Debug)]
 pub(crate) struct Requests {
     socket: Connection,
@@ -40,6 +41,8 @@ pub(crate) struct Requests {
 struct Exchange {
     number: u32,
     buffer: Vec<u8>,
+    /// Requests that were started, with their replies if these came before they were awaited.
+    started: Vec<(u32, Option<Reply>)>,
 }
 
 /// The result of the handshake.
@@ -108,7 +111,8 @@ fn socket_error(error: SocketError, seconds: u64) -> Error {
 impl Requests {
     /// Creates the request side of `socket`, counting from the first request.
     pub(crate) fn new(socket: Connection) -> Self {
-        let exchange = Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES] };
+        let exchange =
+            Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES], started: Vec::new() };
         Self { socket, exchange: Mutex::new(exchange), gone: AtomicBool::new(false) }
     }
 
@@ -148,10 +152,50 @@ impl Requests {
         };
         let mut exchange = locked(&self.exchange);
         let deadline_ns = Some(now_ns() + seconds * SECOND_NS);
-        let answer = self.exchange(&mut exchange, request, descriptors, deadline_ns);
+        let answer = self
+            .send(&mut exchange, request, descriptors, deadline_ns)
+            .and_then(|number| self.await_reply(&mut exchange, number, deadline_ns));
+        match self.answered(answer, seconds)? {
+            (Reply::Error(error), _) => Err(Error::Refused(error)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sends a request, and returns its number: its reply is [finished](Self::finish) later, and
+    /// others may be asked before.
+    pub(crate) fn start(&self, request: Request) -> Result<u32, Error> {
+        if self.is_gone() {
+            return Err(Error::ServerGone);
+        }
+        let mut exchange = locked(&self.exchange);
+        let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
+        let number = self.send(&mut exchange, request, &[], deadline_ns);
+        let number = self.answered(number, PATIENCE_SECONDS)?;
+        exchange.started.push((number, None));
+        Ok(number)
+    }
+
+    /// Waits, in bounded time, for the reply to a request that was started. A refusal is an error.
+    pub(crate) fn finish(&self, number: u32) -> Result<Reply, Error> {
+        let mut exchange = locked(&self.exchange);
+        let place = exchange.started.iter().position(|(started, _)| *started == number);
+        let early = place.and_then(|place| exchange.started.swap_remove(place).1);
+        let answer = match early {
+            Some(reply) => Ok((reply, Vec::new())),
+            None => {
+                let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
+                self.await_reply(&mut exchange, number, deadline_ns)
+            }
+        };
+        match self.answered(answer, PATIENCE_SECONDS)? {
+            (Reply::Error(error), _) => Err(Error::Refused(error)),
+            (reply, _) => Ok(reply),
+        }
+    }
+
+    fn answered<T>(&self, answer: Result<T, Failure>, seconds: u64) -> Result<T, Error> {
         match answer {
-            Ok((Reply::Error(error), _)) => Err(Error::Refused(error)),
-            Ok(reply) => Ok(reply),
+            Ok(answer) => Ok(answer),
             Err(Failure::Socket(error)) => {
                 let error = socket_error(error, seconds);
                 if matches!(error, Error::ServerGone) {
@@ -197,24 +241,40 @@ impl Requests {
         }
     }
 
-    fn exchange(
+    /// Sends a request; returns its number.
+    fn send(
         &self,
         exchange: &mut Exchange,
         request: Request,
         descriptors: &[BorrowedFd<'_>],
         deadline_ns: Option<u64>,
-    ) -> Result<(Reply, Vec<OwnedFd>), Failure> {
+    ) -> Result<u32, Failure> {
         exchange.number = exchange.number.wrapping_add(1);
         let packet = encode(&Numbered { number: exchange.number, message: request });
         self.socket.send_until(&packet, descriptors, deadline_ns)?;
+        Ok(exchange.number)
+    }
+
+    /// Receives until the reply to this request has come.
+    fn await_reply(
+        &self,
+        exchange: &mut Exchange,
+        number: u32,
+        deadline_ns: Option<u64>,
+    ) -> Result<(Reply, Vec<OwnedFd>), Failure> {
         loop {
             let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
             let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
             let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-            // Any other number belongs to an abandoned request. Number 0 answers a packet that the
-            // server could not read: too long, or with more descriptors than it had room for.
-            if reply.number == exchange.number || reply.number == 0 {
+            // Number 0 answers a packet that the server could not read: too long, or with more
+            // descriptors than it had room for.
+            if reply.number == number || reply.number == 0 {
                 return Ok((reply.message, received.descriptors));
+            }
+            // Any other number belongs to a request that was started, or to an abandoned one.
+            let started = exchange.started.iter_mut().find(|(other, _)| *other == reply.number);
+            if let Some((_, early)) = started {
+                *early = Some(reply.message);
             }
         }
     }
@@ -274,6 +334,25 @@ mod tests {
         assert_eq!(requests.take_reply().unwrap(), None, "once");
         drop(server);
         assert!(matches!(requests.take_reply(), Err(Error::ServerGone)));
+    }
+
+    #[test]
+    fn the_reply_to_what_was_started_is_kept_while_others_are_asked() {
+        let (requests, server) = pair();
+        let started = [0, 1].map(|_| requests.start(Request::Status).unwrap());
+        reply(&server, started[1], Reply::Port(6));
+        reply(&server, started[0], Reply::Port(5));
+        reply(&server, started[1] + 1, Reply::Port(7));
+        assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(7));
+        assert_eq!(requests.finish(started[0]).unwrap(), Reply::Port(5));
+        assert_eq!(requests.finish(started[1]).unwrap(), Reply::Port(6));
+        let last = requests.start(Request::Status).unwrap();
+        reply(&server, last, Reply::Error(RequestError::Quantum(0)));
+        assert!(matches!(requests.finish(last), Err(Error::Refused(_))));
+        let unanswered = requests.start(Request::Status).unwrap();
+        drop(server);
+        assert!(matches!(requests.finish(unanswered), Err(Error::ServerGone)));
+        assert!(matches!(requests.start(Request::Status), Err(Error::ServerGone)));
     }
 
     #[test]

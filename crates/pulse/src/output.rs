@@ -202,7 +202,8 @@ pub(crate) trait Devices {
     /// Leaves a line to the user that runs this.
     fn report(&mut self, line: String);
 
-    /// Opens a stream, which holds at position 0 once it has [begun](Output::begin).
+    /// Opens a stream, which holds at position 0 once it has [begun](Output::begin). A server that
+    /// has granted all so far may have its answer read only then.
     ///
     /// # Errors
     /// The server refuses it.
@@ -245,8 +246,8 @@ pub(crate) trait Output {
     /// The server refuses it now: it [has ended](Self::has_ended).
     fn begin(&mut self) -> Result<(), Refusal>;
 
-    /// Returns its number on the server.
-    fn number(&self) -> u32;
+    /// Returns its number on the server, if that knows it.
+    fn number(&self) -> Option<u32>;
 
     /// Returns the server's volume of it, besides its gains, also once it has ended.
     fn volume(&self) -> Volume;

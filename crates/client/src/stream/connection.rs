@@ -9,13 +9,13 @@ use proto::request::{PortType, Reply, Request, RequestError};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, UNCONNECTED, Volume,
 };
-use rt::shm::{RingSamples, StreamPage};
+use rt::shm::{RingSamples, RingShape, StreamPage};
 use sys::runtime_directory::ControlSockets;
 
-use super::opening::{begin_recording, open};
+use super::opening::{begin_recording, open, wanted_shape};
 use super::returning::close;
 use super::server::{ServerAddress, ServerSocket, StreamServer};
-use super::{GrantedPlayback, PlaybackStream, RecordStream, StreamControl, StreamReader};
+use super::{PlannedPlayback, PlaybackStream, RecordStream, StreamControl, StreamReader};
 use crate::Error;
 use crate::registry_view::PortInfo;
 use crate::requests::{Requests, server_name};
@@ -132,7 +132,12 @@ impl StreamConnection {
     /// [`Error::Refused`] with the server's reason; [`Error::Memory`] if there is no memory for the
     /// ring; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn play(&self, options: PlaybackOptions) -> Result<PlaybackStream, Error> {
-        self.grant_for(0, options)?.begin()
+        let new = new_playback(0, options);
+        match wanted_shape(&new) {
+            Some(shape) => self.expect(new, shape)?.begin(),
+            // The server says what is wrong with it.
+            None => self.grant(new)?.begin(),
+        }
     }
 
     /// Asks for a playback stream for another program, one of those that this process plays for:
@@ -145,8 +150,28 @@ impl StreamConnection {
         &self,
         account: u32,
         options: PlaybackOptions,
-    ) -> Result<GrantedPlayback, Error> {
+    ) -> Result<PlannedPlayback, Error> {
         self.grant(new_playback(account, options))
+    }
+
+    /// The same without waiting for the answer, which is read when the stream
+    /// [begins](PlannedPlayback::begin). `None` unless the server has granted all that was asked
+    /// for the last time.
+    ///
+    /// # Errors
+    /// [`Error::ServerGone`]; [`Error::Timeout`].
+    pub fn expect_for(
+        &self,
+        account: u32,
+        options: &PlaybackOptions,
+    ) -> Result<Option<PlannedPlayback>, Error> {
+        let new = new_playback(account, options.clone());
+        let shape = wanted_shape(&new).filter(|_| self.server.grants_all());
+        shape.map(|shape| self.expect(new, shape)).transpose()
+    }
+
+    fn expect(&self, new: NewStream, shape: RingShape) -> Result<PlannedPlayback, Error> {
+        PlannedPlayback::ask(Arc::clone(&self.server), new, shape)
     }
 
     /// Opens a playback stream whose first frame has this position, for a program that can convert
@@ -166,9 +191,11 @@ impl StreamConnection {
         self.grant(new)?.begin_at(position)
     }
 
-    fn grant(&self, new: NewStream) -> Result<GrantedPlayback, Error> {
-        let grant = open(self.requests(), new.clone())?;
-        Ok(GrantedPlayback::new(Arc::clone(&self.server), new, grant))
+    fn grant(&self, new: NewStream) -> Result<PlannedPlayback, Error> {
+        let grant = open(self.requests(), new.clone());
+        let granted = grant.as_ref().ok().map(|grant| grant.shape);
+        self.server.note_grant(granted.is_some() && granted == wanted_shape(&new));
+        Ok(PlannedPlayback::granted(Arc::clone(&self.server), new, grant?))
     }
 }
 

@@ -32,11 +32,46 @@ pub(super) struct StreamPages {
     pub(super) page: Shared<StreamPage>,
 }
 
+/// Returns the shape of the ring that a stream asks for; `None`: no stream can have it.
+pub(super) fn wanted_shape(new: &NewStream) -> Option<RingShape> {
+    let channels = u32::try_from(new.channels.len()).ok()?;
+    let shape = RingShape::for_depth(channels, new.depth_frames)?;
+    shape.holding(RingSamples::from_code(new.samples)?)
+}
+
 /// Asks for a stream.
 pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> {
     let (channels, plays) = (new.channels.len(), new.direction == Direction::Playback);
     let samples = RingSamples::from_code(new.samples).unwrap_or_default();
     granted(ask(requests, StreamRequest::Open(new))?, (channels, samples), plays)
+}
+
+/// A playback stream that was asked for; the answer is not read yet.
+#[derive(Debug)]
+pub(super) struct AskedPlayback {
+    request: u32,
+    /// The ring that is expected.
+    shape: RingShape,
+}
+
+impl AskedPlayback {
+    /// Asks for it, and does not wait.
+    pub(super) fn ask(
+        requests: &Requests,
+        new: NewStream,
+        shape: RingShape,
+    ) -> Result<Self, Error> {
+        let request = requests.start(Request::Stream(StreamRequest::Open(new)))?;
+        Ok(Self { request, shape })
+    }
+
+    /// Waits for the answer.
+    pub(super) fn answer(self, requests: &Requests) -> Result<Grant, Error> {
+        match requests.finish(self.request)? {
+            Reply::Stream(reply) => granted(reply, kept(self.shape), true),
+            _ => Err(OTHER_REPLY),
+        }
+    }
 }
 
 fn granted(

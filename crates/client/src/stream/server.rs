@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proto::hello::{Role, Welcome};
@@ -38,6 +39,8 @@ pub(super) struct StreamServer {
     registry: SharedRegistry,
     /// The program's own grace.
     own_grace: Option<Duration>,
+    /// The last playback stream got the ring that it asked for.
+    grants_all: AtomicBool,
 }
 
 impl StreamServer {
@@ -59,6 +62,7 @@ impl StreamServer {
             engine: receive(engine, Access::ReadOnly)?,
             registry: SharedRegistry::receive(registry)?,
             own_grace: own_grace(),
+            grants_all: AtomicBool::new(false),
         })
     }
 
@@ -68,6 +72,18 @@ impl StreamServer {
 
     pub(super) fn registry(&self) -> RegistryView<'_> {
         RegistryView::new(&self.registry)
+    }
+
+    /// Returns whether the last playback stream got the ring that it asked for.
+    pub(super) fn grants_all(&self) -> bool {
+        // Relaxed: it is a guess about the next stream, and nothing is read because of it.
+        self.grants_all.load(Ordering::Relaxed)
+    }
+
+    /// A playback stream got the ring that it asked for, or did not.
+    pub(super) fn note_grant(&self, is_all: bool) {
+        // Relaxed: see `grants_all`.
+        self.grants_all.store(is_all, Ordering::Relaxed);
     }
 
     /// Returns whether it has stopped in order.

@@ -13,7 +13,7 @@ const SAFETY_NS: u64 = 1_000_000;
 /// How long before a frame is played it is final. It reads nothing ahead, so this is for the thread
 /// that renders: with a few streams, what it publishes about a change is known before that is
 /// played.
-const FETCHED_NS: u64 = 200_000;
+const FETCHED_NS: u64 = 100_000;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// A card that plays into nothing.

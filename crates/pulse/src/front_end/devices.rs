@@ -256,7 +256,8 @@ impl<D: Devices> FrontEnd<D> {
             if input.adrift.is_some() {
                 continue;
             }
-            let Some(device) = homes.get(&input.playback.output().number()) else { continue };
+            let number = input.playback.output().number();
+            let Some(device) = number.and_then(|number| homes.get(&number)) else { continue };
             let Some(sink) = self.sinks.of_device(device.as_deref()) else { continue };
             if input.sink != sink {
                 self.input_has_moved(index, sink, now_ns);

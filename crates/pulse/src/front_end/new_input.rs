@@ -93,7 +93,8 @@ impl<D: Devices> FrontEnd<D> {
     /// for its first frames, so both are done at once.
     ///
     /// # Errors
-    /// There is no such sink, or the server refuses the stream.
+    /// There is no such sink, or the server refuses the stream, as far as that is known before it
+    /// begins.
     pub(super) fn open_input(&mut self, new: NewInput) -> Result<u32, PulseError> {
         let opened = self.open_on(new.opening())?;
         let index = self.add_input(new, opened)?;
@@ -155,10 +156,10 @@ impl<D: Devices> FrontEnd<D> {
         let opened = std::mem::take(&mut self.beginning);
         for index in &opened {
             let Some(input) = self.inputs.get_mut(*index) else { continue };
-            let granted_us = input.playback.most_us();
+            let answered_us = input.playback.most_us();
             match input.playback.begin() {
-                Ok(()) if input.playback.most_us() != granted_us => {
-                    // Memory has become short since: its program is notified of what it has now.
+                Ok(()) if input.playback.most_us() != answered_us => {
+                    // Memory is shorter than was expected: its program is notified of what it has.
                     let (pace, most_us) = (input.playback.pace(), input.playback.most_us());
                     input.playback.set_attributes(input.requested.grant_within(pace, most_us));
                     let sink = input.sink;

@@ -272,8 +272,8 @@ impl Output for Sink {
         self.begins.map(drop)
     }
 
-    fn number(&self) -> u32 {
-        self.number
+    fn number(&self) -> Option<u32> {
+        Some(self.number)
     }
 
     fn volume(&self) -> Volume {

@@ -77,7 +77,7 @@ impl<D: Devices> FrontEnd<D> {
         let times = input.playback.times(now_ns);
         let queued = (times.write_index - times.read_index).max(0).cast_unsigned();
         let is_resampled = input.playback.stream().rate_hz != program.rate_hz;
-        let stream = Some(input.playback.output().number());
+        let stream = input.playback.output().number();
         Some(SinkInputInfo {
             index,
             name: CString::new(media_name(&input.props)).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use client::stream::{
-    GrantedPlayback, PlaybackStream, RingSamples, RingShape, Samples, Schedule, StreamConnection,
+    PlannedPlayback, PlaybackStream, RingSamples, RingShape, Samples, Schedule, StreamConnection,
     Timing, Volume, Wish,
 };
 
@@ -25,16 +25,16 @@ pub(crate) struct ServerOutput {
 /// What the server has of it.
 #[derive(Debug)]
 enum Stream {
-    Granted(GrantedPlayback),
+    Planned(PlannedPlayback),
     Begun(Box<PlaybackStream>),
-    /// It was granted with this number and this shape, and then refused.
-    Refused(u32, RingShape),
+    /// It was to have this shape, and was refused.
+    Refused(RingShape),
 }
 
 impl ServerOutput {
-    /// Takes a stream that the server has just granted.
-    pub fn new(granted: GrantedPlayback) -> Self {
-        Self { stream: Stream::Granted(granted), wishes: VecDeque::new(), is_new: true }
+    /// Takes a stream that is to begin.
+    pub fn new(planned: PlannedPlayback) -> Self {
+        Self { stream: Stream::Planned(planned), wishes: VecDeque::new(), is_new: true }
     }
 
     /// Goes on at another server; `None`: it has not begun.
@@ -47,32 +47,32 @@ impl ServerOutput {
 
     fn shape(&self) -> RingShape {
         match &self.stream {
-            Stream::Granted(granted) => granted.shape(),
+            Stream::Planned(planned) => planned.shape(),
             Stream::Begun(stream) => stream.shape(),
-            Stream::Refused(_, shape) => *shape,
+            Stream::Refused(shape) => *shape,
         }
     }
 
     fn begun(&self) -> Option<&PlaybackStream> {
         match &self.stream {
             Stream::Begun(stream) => Some(stream),
-            Stream::Granted(_) | Stream::Refused(..) => None,
+            Stream::Planned(_) | Stream::Refused(_) => None,
         }
     }
 
     fn begun_mut(&mut self) -> Option<&mut PlaybackStream> {
         match &mut self.stream {
             Stream::Begun(stream) => Some(stream),
-            Stream::Granted(_) | Stream::Refused(..) => None,
+            Stream::Planned(_) | Stream::Refused(_) => None,
         }
     }
 }
 
 impl Output for ServerOutput {
     fn begin(&mut self) -> Result<(), Refusal> {
-        let refused = Stream::Refused(self.number(), self.shape());
+        let refused = Stream::Refused(self.shape());
         match std::mem::replace(&mut self.stream, refused) {
-            Stream::Granted(granted) => match granted.begin() {
+            Stream::Planned(planned) => match planned.begin() {
                 Ok(stream) => self.stream = Stream::Begun(Box::new(stream)),
                 Err(error) => {
                     self.wishes.clear();
@@ -84,11 +84,11 @@ impl Output for ServerOutput {
         Ok(())
     }
 
-    fn number(&self) -> u32 {
+    fn number(&self) -> Option<u32> {
         match &self.stream {
-            Stream::Granted(granted) => granted.number(),
-            Stream::Begun(stream) => stream.number(),
-            Stream::Refused(number, _) => *number,
+            Stream::Planned(planned) => planned.number(),
+            Stream::Begun(stream) => Some(stream.number()),
+            Stream::Refused(_) => None,
         }
     }
 
@@ -139,7 +139,7 @@ impl Output for ServerOutput {
 
     fn wish(&mut self, wish: Wish) {
         // What takes the place of one that was refused gets wishes of its own.
-        if !matches!(self.stream, Stream::Refused(..)) {
+        if !matches!(self.stream, Stream::Refused(_)) {
             self.wishes.push_back(wish);
         }
     }
@@ -183,9 +183,9 @@ impl Output for ServerOutput {
 
     fn has_ended(&self) -> bool {
         match &self.stream {
-            Stream::Granted(_) => false,
+            Stream::Planned(_) => false,
             Stream::Begun(stream) => stream.writer().control().page().has_ended(),
-            Stream::Refused(..) => true,
+            Stream::Refused(_) => true,
         }
     }
 

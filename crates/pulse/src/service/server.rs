@@ -386,9 +386,18 @@ impl Devices for ServerDevices {
             depth_frames: new.depth_frames,
             samples: new.samples,
         };
-        let stream = self.ask(|streams| streams.grant_for(new.account, options))?;
-        self.begin_at(stream.number(), new.volume)?;
-        Ok(ServerOutput::new(stream))
+        // A volume that it begins with is set once it is granted.
+        let is_plain = new.volume == Volume::default();
+        if is_plain
+            && let Some(planned) = self.ask(|streams| streams.expect_for(new.account, &options))?
+        {
+            return Ok(ServerOutput::new(planned));
+        }
+        let planned = self.ask(|streams| streams.grant_for(new.account, options))?;
+        if let Some(number) = planned.number() {
+            self.begin_at(number, new.volume)?;
+        }
+        Ok(ServerOutput::new(planned))
     }
 
     fn record(&mut self, new: NewInput) -> Result<ServerInput, Refusal> {
@@ -419,7 +428,8 @@ impl Devices for ServerDevices {
 
     fn move_output(&mut self, output: &ServerOutput, device: Option<&str>) -> bool {
         use crate::output::Output;
-        let moved = self.streams().map(|streams| streams.move_stream(output.number(), device));
+        let known = self.streams().zip(output.number());
+        let moved = known.map(|(streams, number)| streams.move_stream(number, device));
         moved.is_some_and(|moved| moved.is_ok())
     }
 

@@ -85,8 +85,27 @@ impl OwnRing {
     /// # Errors
     /// [`SegmentError`] if the kernel refuses memory or seals.
     pub fn create(shape: RingShape) -> Result<Self, SegmentError> {
+        Self::create_with(shape, 0, 0)
+    }
+
+    /// The same with memory for these frames from `position` on, for a writer that is about to
+    /// write them.
+    ///
+    /// # Errors
+    /// [`SegmentError`] if the kernel refuses memory or seals.
+    pub fn create_with(
+        shape: RingShape,
+        position: u64,
+        frames: usize,
+    ) -> Result<Self, SegmentError> {
         let segment = Segment::create("consort-ring", shape.bytes())?;
+        for bytes in shape.byte_ranges(position, frames) {
+            segment.give_memory(bytes)?;
+        }
         let mapping = Mapping::read_write(&segment, Prefault::OnDemand)?;
+        if frames > 0 {
+            mapping.populate_written(&segment);
+        }
         header(&mapping).header().initialize(RingHeader::KIND);
         segment.seal_future_writes()?;
         segment.seal_seals()?;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::ops::{BitOr, RangeInclusive};
+use std::ops::{BitOr, Range, RangeInclusive};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, pwrite};
 
 use super::SegmentError;
 use super::sealing::seal_in_time;
@@ -106,6 +106,8 @@ impl SegmentIdentity {
     }
 }
 
+static ZEROES: [u8; 16 << 10] = [0; 16 << 10];
+
 /// An owned memfd and its size.
 #[derive(Debug)]
 pub struct Segment {
@@ -172,6 +174,29 @@ impl Segment {
             return Err(wrong_size());
         }
         usize::try_from(found_bytes).map_err(|_| wrong_size())
+    }
+
+    /// Writes zeroes, which are there already, so that these bytes have memory from now on: a page
+    /// costs less than its first touch through a mapping does. Not once writes are sealed.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`]: no memory is left.
+    pub(super) fn give_memory(&self, bytes: Range<usize>) -> Result<(), SegmentError> {
+        let size_bytes = bytes.len() as u64;
+        let mut offset = bytes.start;
+        while offset < bytes.end {
+            let zeroes = &ZEROES[..ZEROES.len().min(bytes.end - offset)];
+            match pwrite(&self.memfd, zeroes, offset as u64) {
+                // A write of nothing would be for ever.
+                Ok(0) => return Ok(()),
+                Ok(written) => offset += written,
+                Err(Errno::INTR) => {}
+                Err(errno) => {
+                    return Err(SegmentError::Populate { size_bytes, source: errno.into() });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Forbids every new writable mapping and every write, also of this process; existing writable

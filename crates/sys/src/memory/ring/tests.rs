@@ -1,5 +1,5 @@
 use rt::shm::RingSamples;
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstat};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 
@@ -46,6 +46,28 @@ fn a_reader_gets_each_channel_as_it_was_written_also_over_the_rings_end() {
     let mut lacking = [-1.0; 4];
     peer.copy(3, position, &mut lacking);
     assert_eq!((lacking, own.samples_mut(3, 0, 1).is_none()), ([0.0; 4], true));
+}
+
+#[test]
+fn a_new_ring_has_memory_for_the_frames_that_are_to_come_alone() {
+    for shape in [frames(2, 65_536), shape(2, 65_536)] {
+        let taken = |position: u64, frames: usize| {
+            let ring = OwnRing::create_with(shape, position, frames).unwrap();
+            let bytes = 512 * fstat(ring.segment().fd()).unwrap().st_blocks;
+            let mut samples = vec![1.0; 65_536];
+            ring.copy(1, 0, &mut samples);
+            assert!(samples.iter().all(|sample| *sample == 0.0), "it is silent");
+            bytes
+        };
+        let header = taken(0, 0);
+        let bytes = 10_000 * shape.frame_bytes() as i64;
+        for position in [0, 60_000, 1 << 40] {
+            let more = taken(position, 10_000) - header;
+            assert!((bytes..bytes + 6 * 4096).contains(&more), "{more} bytes for {bytes}");
+        }
+        let all = taken(0, usize::MAX) - header;
+        assert_eq!(all, 65_536 * shape.frame_bytes() as i64, "no more than it holds");
+    }
 }
 
 #[test]

@@ -118,8 +118,8 @@ impl Output for Card {
         Ok(())
     }
 
-    fn number(&self) -> u32 {
-        0
+    fn number(&self) -> Option<u32> {
+        Some(0)
     }
 
     fn volume(&self) -> Volume {
