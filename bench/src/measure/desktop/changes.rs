@@ -21,21 +21,19 @@ const CLOCK_READINGS: usize = 12;
 const CLOCK_PAUSE: Duration = Duration::from_millis(23);
 /// Until the last frame is in the recording: what is queued, a fragment, and time to write it.
 const RECORDED: Duration = Duration::from_secs(6);
-/// How often a sound begins: when the programs that take part in that have a CPU differs more than
-/// the systems.
-const BEGINNINGS: usize = 7;
 /// A tone of 0.25, which the ramp does not have as its change.
 const LEVEL: i16 = 8192;
 
-/// What is changed how often, the player's command for it, and how it is undone.
-const CHANGES: [(&str, usize, &str, Option<&str>); 5] = [
-    ("volume", 1, "quiet", Some("loud")),
-    ("mute", 1, "mute", Some("unmute")),
-    ("pause", 1, "pause", Some("resume")),
-    ("new stream", BEGINNINGS, "another", Some("one")),
-    // Last: the recording's frames have other numbers afterwards.
-    ("seek", 1, "seek", None),
+/// What is changed, the player's command for it, and how it is undone. What cannot be undone comes
+/// last: the recording's frames have other numbers afterwards.
+const CHANGES: [(&str, &str, Option<&str>); 5] = [
+    ("volume", "quiet", Some("loud")),
+    ("mute", "mute", Some("unmute")),
+    ("pause", "pause", Some("resume")),
+    (NEW_STREAM, "another", Some("one")),
+    ("seek", "seek", None),
 ];
+const NEW_STREAM: &str = "new stream";
 
 /// A frame, and when it is heard, as the server states it.
 fn clock(player: &mut Player) -> Result<(u64, u64)> {
@@ -55,7 +53,9 @@ pub fn measure(scene: &mut Scene) -> Result<()> {
     player.record(monitor, &recording)?;
     let mut asked = Vec::new();
 
-    for _ in 0..BEGINNINGS {
+    // When the programs that take part in a beginning have a CPU differs more than the systems.
+    let beginnings = scene.arguments.beginnings;
+    for _ in 0..beginnings {
         std::thread::sleep(DEEP);
         let (frame, heard_ns) = clock(&mut player)?;
         let asked_ns = player.change("nothing")?;
@@ -67,7 +67,7 @@ pub fn measure(scene: &mut Scene) -> Result<()> {
 
     let repeated = CHANGES
         .iter()
-        .flat_map(|(what, times, change, undo)| repeat_n((*what, *change, *undo), *times));
+        .flat_map(|change| repeat_n(*change, if change.0 == NEW_STREAM { beginnings } else { 1 }));
     for (what, change, undo) in repeated {
         std::thread::sleep(DEEP);
         let (frame, heard_ns) = clock(&mut player)?;
