@@ -35,6 +35,9 @@ fn a_stream_is_expected_after_one_that_was_granted_in_full() {
         return not_run("this server may lock too little memory to grant two seconds");
     }
     let mut streams = vec![first.begin().expect("begun")];
+    let longer = PlaybackOptions { depth_frames: 5 * RATE_HZ, ..two_seconds() };
+    let longer = connection.expect_for(ACCOUNT, &longer).expect("nothing is asked");
+    assert!(longer.is_none(), "it may get less");
     // Those of one program get less when they are many.
     while let Some(planned) = expected(&connection) {
         assert_eq!((planned.number(), planned.shape()), (None, wanted));

@@ -155,8 +155,8 @@ impl StreamConnection {
     }
 
     /// The same without waiting for the answer, which is read when the stream
-    /// [begins](PlannedPlayback::begin). `None` unless the server has granted all that was asked
-    /// for the last time.
+    /// [begins](PlannedPlayback::begin). `None` unless the server has granted the last stream in
+    /// full, with no smaller a ring.
     ///
     /// # Errors
     /// [`Error::ServerGone`]; [`Error::Timeout`].
@@ -166,7 +166,7 @@ impl StreamConnection {
         options: &PlaybackOptions,
     ) -> Result<Option<PlannedPlayback>, Error> {
         let new = new_playback(account, options.clone());
-        let shape = wanted_shape(&new).filter(|_| self.server.grants_all());
+        let shape = wanted_shape(&new).filter(|shape| self.server.has_granted(*shape));
         shape.map(|shape| self.expect(new, shape)).transpose()
     }
 
@@ -194,7 +194,7 @@ impl StreamConnection {
     fn grant(&self, new: NewStream) -> Result<PlannedPlayback, Error> {
         let grant = open(self.requests(), new.clone());
         let granted = grant.as_ref().ok().map(|grant| grant.shape);
-        self.server.note_grant(granted.is_some() && granted == wanted_shape(&new));
+        self.server.note_grant(granted.filter(|granted| wanted_shape(&new) == Some(*granted)));
         Ok(PlannedPlayback::granted(Arc::clone(&self.server), new, grant?))
     }
 }

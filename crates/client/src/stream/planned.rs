@@ -102,7 +102,8 @@ impl PlannedPlayback {
         let grant = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Asked(asked) => {
                 let grant = asked.answer(&self.server.requests);
-                self.server.note_grant(grant.as_ref().is_ok_and(|grant| grant.shape == self.shape));
+                let granted = grant.as_ref().ok().map(|grant| grant.shape);
+                self.server.note_grant(granted.filter(|granted| *granted == self.shape));
                 grant?
             }
             Stage::Granted(grant) => grant,

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proto::hello::{Role, Welcome};
-use rt::shm::EngineSegment;
+use rt::shm::{EngineSegment, RingShape};
 use sys::memory::{Access, Shared, SharedRegistry};
 use sys::runtime_directory::ControlSockets;
 
@@ -39,8 +39,8 @@ pub(super) struct StreamServer {
     registry: SharedRegistry,
     /// The program's own grace.
     own_grace: Option<Duration>,
-    /// The last playback stream got the ring that it asked for.
-    grants_all: AtomicBool,
+    /// Size of the ring of the last playback stream, bytes; 0: it got less than it asked for.
+    granted_bytes: AtomicUsize,
 }
 
 impl StreamServer {
@@ -62,7 +62,7 @@ impl StreamServer {
             engine: receive(engine, Access::ReadOnly)?,
             registry: SharedRegistry::receive(registry)?,
             own_grace: own_grace(),
-            grants_all: AtomicBool::new(false),
+            granted_bytes: AtomicUsize::new(0),
         })
     }
 
@@ -74,16 +74,17 @@ impl StreamServer {
         RegistryView::new(&self.registry)
     }
 
-    /// Returns whether the last playback stream got the ring that it asked for.
-    pub(super) fn grants_all(&self) -> bool {
+    /// Returns whether the last playback stream got the ring that it asked for, which was no smaller
+    /// than this one.
+    pub(super) fn has_granted(&self, shape: RingShape) -> bool {
         // Relaxed: it is a guess about the next stream, and nothing is read because of it.
-        self.grants_all.load(Ordering::Relaxed)
+        shape.bytes() <= self.granted_bytes.load(Ordering::Relaxed)
     }
 
     /// A playback stream got the ring that it asked for, or did not.
-    pub(super) fn note_grant(&self, is_all: bool) {
-        // Relaxed: see `grants_all`.
-        self.grants_all.store(is_all, Ordering::Relaxed);
+    pub(super) fn note_grant(&self, in_full: Option<RingShape>) {
+        // Relaxed: see `has_granted`.
+        self.granted_bytes.store(in_full.map_or(0, RingShape::bytes), Ordering::Relaxed);
     }
 
     /// Returns whether it has stopped in order.
