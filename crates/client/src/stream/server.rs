@@ -74,8 +74,8 @@ impl StreamServer {
         RegistryView::new(&self.registry)
     }
 
-    /// Returns whether the last playback stream got the ring that it asked for, which was no smaller
-    /// than this one.
+    /// Returns whether the last playback stream got the ring that it asked for, which was no
+    /// smaller than this one.
     pub(super) fn has_granted(&self, shape: RingShape) -> bool {
         // Relaxed: it is a guess about the next stream, and nothing is read because of it.
         shape.bytes() <= self.granted_bytes.load(Ordering::Relaxed)
