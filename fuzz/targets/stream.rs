@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rt::shm::{RingHeader, RingShape, WISHES, WishPage, WishReader, WrittenFrames};
+use rt::shm::{RingHeader, RingShape, WISHES, WishReader, WrittenFrames};
 use rt::stream::Wish;
 
 /// Memory of exactly a `T`, zeroed, so that the sanitizer sees the first byte that is read beyond.
@@ -41,18 +41,18 @@ impl<T> Drop for Page<T> {
 }
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    let (wishes, ring) = (Page::<WishPage>::zeroed(), Page::<RingHeader>::zeroed());
+    let ring = Page::<RingHeader>::zeroed();
     let shape = RingShape::for_depth(2, 512).expect("possible");
     let capacity = shape.capacity_frames();
     let (mut reader, mut written) = (WishReader::default(), WrittenFrames::default());
     let (mut lowest, mut accepted, mut wished) = (0, 0, 0_usize);
-    // Which page, which word, and the word.
+    // Where, which word, and the word.
     for (steps, step) in input.chunks_exact(11).enumerate() {
         let word = usize::from(u16::from_le_bytes([step[1], step[2]]));
         let value = u64::from_le_bytes(step[3..].try_into().expect("eight bytes"));
         match step[0] % 4 {
-            0 => ring.set(word, value),
-            _ => wishes.set(word, value),
+            0 => ring.set(word % 8, value),
+            _ => ring.set(word, value),
         }
         let now = written.read(ring.get(), lowest, capacity);
         assert!(accepted <= now && now <= lowest + u64::from(capacity), "never back or beyond");
@@ -64,7 +64,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         let before = reader;
         let mut read = 0;
         while read < WISHES
-            && let Some((_, wish)) = reader.next(wishes.get())
+            && let Some((_, wish)) = reader.next(ring.get().wishes())
         {
             if let Some(wish) = wish {
                 assert_eq!(Wish::from_words(&wish.to_words()), Some(wish), "what it stands for");

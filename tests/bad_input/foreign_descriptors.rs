@@ -154,12 +154,11 @@ fn expect_no_stream(mut wire: Wire, stream: u32, memory: &[BorrowedFd<'_>]) {
 fn a_silent_file_in_place_of_a_streams_memory_delays_no_answer() {
     with_bystanders(streams::server, |server| {
         expect_no_delay(server, |file| {
-            let [mut with_ring, mut with_wishes] = [Wire::observer(server), Wire::observer(server)];
-            let (stream, shape) = opened(&mut with_ring);
-            let [ring, wishes] = memory(shape);
-            expect_no_stream(with_ring, stream, &[ring.as_fd(), file]);
-            let (stream, _) = opened(&mut with_wishes);
-            expect_no_stream(with_wishes, stream, &[file, wishes.as_fd()]);
+            let [mut player, mut another] = [Wire::observer(server), Wire::observer(server)];
+            let (stream, _) = opened(&mut player);
+            expect_no_stream(player, stream, &[file]);
+            let (stream, shape) = opened(&mut another);
+            expect_no_stream(another, stream, &[memory(shape).as_fd(), file]);
             let mut recorder = Wire::observer(server);
             let heard = NewStream { direction: Direction::Monitor, ..stereo() };
             let (stream, _) = granted(&mut recorder, heard);

@@ -8,9 +8,9 @@ use proto::hello::{Role, Welcome};
 use proto::limits::{STREAMS, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM};
 use proto::request::{Reply, Request};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
-use rt::shm::{RingShape, WishPage};
+use rt::shm::RingShape;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use sys::memory::{OwnRing, Shared};
+use sys::memory::OwnRing;
 use sys::socket::Connection;
 use tempfile::TempDir;
 
@@ -86,9 +86,8 @@ fn open_all(wire: &mut Wire, first_account: u32) -> (usize, usize, String) {
             other => panic!("{other:?}"),
         };
         let ring = OwnRing::create(shape).expect("memory");
-        let (_, wishes) = Shared::<WishPage>::for_readers("wishes").expect("memory");
         let begin = Request::Stream(StreamRequest::Begin { stream, position: 0 });
-        let begun = wire.ask_with(begin, &[ring.segment().fd().as_fd(), wishes.as_fd()]);
+        let begun = wire.ask_with(begin, &[ring.segment().fd().as_fd()]);
         assert_eq!(begun, Reply::Stream(StreamReply::Begun), "stream {opened}");
         (opened, bytes) = (opened + 1, bytes + shape.bytes());
     }

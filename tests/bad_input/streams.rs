@@ -53,12 +53,10 @@ pub fn granted(wire: &mut Wire, stream: NewStream) -> (u32, RingShape) {
     }
 }
 
-/// The memory of a stream: a ring of this shape, and a wish page.
-pub fn memory(shape: RingShape) -> [OwnedFd; 2] {
+/// The memory of a stream: a ring of this shape.
+pub fn memory(shape: RingShape) -> OwnedFd {
     let ring = OwnRing::create(shape).expect("memory");
-    let ring = ring.segment().fd().try_clone_to_owned().expect("a descriptor");
-    let (_, wishes) = Shared::<WishPage>::for_readers("wishes").expect("memory");
-    [ring, wishes]
+    ring.segment().fd().try_clone_to_owned().expect("a descriptor")
 }
 
 /// Begins a stream with this memory.
@@ -91,20 +89,18 @@ fn memory_that_is_no_stream_is_refused_and_costs_the_connection() {
     let server = server();
     let mut bystander = Wire::observer(&server);
     let (stream, shape) = opened(&mut bystander);
-    assert_eq!(begin(&mut bystander, stream, &memory(shape)), Reply::Stream(StreamReply::Begun));
+    assert_eq!(begin(&mut bystander, stream, &[memory(shape)]), Reply::Stream(StreamReply::Begun));
     let (pipe, _writer) = std::io::pipe().expect("a pipe");
-    let [ring, wishes] = memory(shape);
-    let [halved, _] = memory(shape.halved().expect("large"));
-    let [mono, _] = memory(RingShape::new(1, shape.capacity_frames()).expect("possible"));
-    let copy = |memfd: &OwnedFd| memfd.try_clone().expect("a descriptor");
+    let halved = memory(shape.halved().expect("large"));
+    let mono = memory(RingShape::new(1, shape.capacity_frames()).expect("possible"));
+    let (_, wishes) = Shared::<WishPage>::for_readers("wishes").expect("memory");
     for (memory, words) in [
-        (vec![], "two descriptors are expected, 0 came"),
-        (vec![copy(&ring)], "two descriptors are expected, 1 came"),
-        (vec![copy(&wishes), copy(&ring)], "bytes"),
-        (vec![halved, copy(&wishes)], "bytes"),
-        (vec![mono, copy(&wishes)], "bytes"),
-        (vec![pipe.into(), copy(&wishes)], "not a memfd"),
-        (vec![copy(&ring), copy(&ring)], "bytes"),
+        (vec![], "one descriptor is expected, 0 came"),
+        (vec![memory(shape), memory(shape)], "one descriptor is expected, 2 came"),
+        (vec![wishes], "bytes"),
+        (vec![halved], "bytes"),
+        (vec![mono], "bytes"),
+        (vec![pipe.into()], "not a memfd"),
     ] {
         let mut wire = Wire::observer(&server);
         let (stream, _) = opened(&mut wire);
@@ -126,7 +122,7 @@ fn a_stream_begins_at_no_position_that_cannot_be() {
     for position in [MAX_STREAM_POSITION + 1, u64::MAX] {
         let mut wire = Wire::observer(&server);
         let (stream, shape) = opened(&mut wire);
-        let refused = begin_at(&mut wire, stream, position, &memory(shape));
+        let refused = begin_at(&mut wire, stream, position, &[memory(shape)]);
         assert_says(&refused, "no stream can have come to position");
         wire.assert_closed();
     }
@@ -134,11 +130,10 @@ fn a_stream_begins_at_no_position_that_cannot_be() {
     let mut wire = Wire::observer(&server);
     let (stream, shape) = opened(&mut wire);
     let ring = OwnRing::create(shape).expect("memory");
-    let (wishes, memfd) = Shared::<WishPage>::for_readers("wishes").expect("memory");
-    let sent = [ring.segment().fd().try_clone_to_owned().expect("a descriptor"), memfd];
+    let sent = [ring.segment().fd().try_clone_to_owned().expect("a descriptor")];
     let begun = begin_at(&mut wire, stream, MAX_STREAM_POSITION, &sent);
     assert_eq!(begun, Reply::Stream(StreamReply::Begun));
-    wishes.publish(1, Wish::Run);
+    ring.wishes().publish(1, Wish::Run);
     for written in [0, MAX_STREAM_POSITION + 1000, u64::MAX] {
         ring.header().publish(written);
         let called = Reply::Stream(StreamReply::Called);
@@ -178,11 +173,11 @@ fn another_programs_stream_is_out_of_reach() {
     let server = server();
     let (mut owner, mut other) = (Wire::observer(&server), Wire::observer(&server));
     let (stream, shape) = opened(&mut owner);
-    assert_eq!(begin(&mut owner, stream, &memory(shape)), Reply::Stream(StreamReply::Begun));
+    assert_eq!(begin(&mut owner, stream, &[memory(shape)]), Reply::Stream(StreamReply::Begun));
     for request in [StreamRequest::Call { stream }, StreamRequest::Close { stream }] {
         assert_says(&ask(&mut other, request), "there is no stream");
     }
-    assert_says(&begin(&mut other, stream, &memory(shape)), "there is no stream");
+    assert_says(&begin(&mut other, stream, &[memory(shape)]), "there is no stream");
     assert_eq!(streams(&server).len(), 1);
     assert_eq!(
         ask(&mut owner, StreamRequest::Close { stream }),

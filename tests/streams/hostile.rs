@@ -11,10 +11,10 @@ use proto::encode;
 use proto::hello::{Hello, Role, encode_first};
 use proto::request::{Numbered, Request};
 use proto::stream::{Direction, NewStream, StreamRequest};
-use rt::shm::{LAYOUT_VERSION, RingShape, WishPage};
+use rt::shm::{LAYOUT_VERSION, RingShape};
 use rt::stream::Wish;
 use rustix::process::Signal;
-use sys::memory::{OwnRing, Segment, Shared};
+use sys::memory::{OwnRing, Segment};
 
 use crate::patching::{heard, playing};
 use crate::{RATE_HZ, server, streams};
@@ -54,8 +54,7 @@ fn prepare(directory: &Path, stream: u32) -> usize {
     let after = bytes_of(ring.segment());
     let count = before.iter().zip(&after).position(|(one, other)| one != other).expect("it counts");
     ring.header().publish(shape.capacity_frames().into());
-    let wishes = Segment::create("wishes", size_of::<WishPage>()).expect("memory");
-    Shared::<WishPage>::create(&wishes).expect("memory").publish(1, Wish::Run);
+    ring.wishes().publish(1, Wish::Run);
     let packet = |number, request| encode(&Numbered { number, message: Request::Stream(request) });
     let hello = encode_first(&Hello { layout: LAYOUT_VERSION, role: Role::Observer });
     std::fs::create_dir_all(directory).expect("a directory");
@@ -65,7 +64,6 @@ fn prepare(directory: &Path, stream: u32) -> usize {
         ("begin", packet(2, StreamRequest::Begin { stream, position: 0 })),
         ("call", packet(3, StreamRequest::Call { stream })),
         ("ring", bytes_of(ring.segment())),
-        ("wishes", bytes_of(&wishes)),
     ] {
         std::fs::write(directory.join(name), bytes).expect("written");
     }

@@ -3,13 +3,13 @@
  *   hostile_stream SOCKET DIRECTORY NONSENSE COUNT
  *
  * It knows nothing of the protocol. DIRECTORY has what it sends, as a correct program would: the packets "hello", "open",
- * "begin" and "call", and the first bytes of the segments "ring" and "wishes". It prints "ready" once its stream has begun.
+ * "begin" and "call", and the bytes of the segment "ring". It prints "ready" once its stream has begun.
  * From SIGUSR1 on, and until it is killed, it overwrites words, has the device look, and again. NONSENSE is one of
  *
  *   backwards  the count of the frames that were written goes back, and forth again
  *   beyond     it is beyond the ring, and beyond any number of frames
  *   samples    infinities, and what is no number, as samples and in the page before them
- *   anything   any word of both segments gets any bits
+ *   anything   any word of the segment gets any bits
  *
  * COUNT is where in the ring's segment that count is, bytes. */
 #define _GNU_SOURCE
@@ -115,7 +115,7 @@ static uint64_t random_number(void) {
     return random_bits() >> bits;
 }
 
-static void overwrite(const char *nonsense, size_t count, struct segment ring, struct segment wishes) {
+static void overwrite(const char *nonsense, size_t count, struct segment ring) {
     static const uint64_t no_numbers[] = {0x7fc000007fc00000, 0x7f800000ff800000, 0xffffffff7f7fffff};
     for (unsigned word = 0; word < WORDS_AT_ONCE; word++) {
         if (strcmp(nonsense, "backwards") == 0) {
@@ -127,10 +127,10 @@ static void overwrite(const char *nonsense, size_t count, struct segment ring, s
             size_t place = PAGE_BYTES / sizeof(uint64_t) + random_bits() % (ring.words - PAGE_BYTES / sizeof(uint64_t));
             ring.memory[place] = no_numbers[random_bits() % 3];
         } else {
-            struct segment of = random_bits() % 2 ? ring : wishes;
             /* Most of it where counts and wishes are. */
-            size_t within = random_bits() % 4 ? PAGE_BYTES / sizeof(uint64_t) : of.words;
-            of.memory[random_bits() % (within < of.words ? within : of.words)] = random_number();
+            size_t within = random_bits() % 4 ? PAGE_BYTES / sizeof(uint64_t) : ring.words;
+            if (random_bits() % 4 == 0) within = count + 1;
+            ring.memory[random_bits() % within] = random_number();
         }
     }
 }
@@ -150,9 +150,8 @@ int main(int arguments, char **argument) {
     if (connect(server, (struct sockaddr *)&address, sizeof address) < 0) fail(argument[1]);
     ask(directory, "hello", NULL, 0);
     ask(directory, "open", NULL, 0);
-    struct segment ring = segment_of(directory, "ring"), wishes = segment_of(directory, "wishes");
-    int memory[] = {ring.memfd, wishes.memfd};
-    if (ask(directory, "begin", memory, 2) != 1) {
+    struct segment ring = segment_of(directory, "ring");
+    if (ask(directory, "begin", &ring.memfd, 1) != 1) {
         fprintf(stderr, "hostile_stream: the server refuses its memory\n");
         return 1;
     }
@@ -162,7 +161,7 @@ int main(int arguments, char **argument) {
     int signal;
     sigwait(&begin, &signal);
     for (;;) {
-        overwrite(argument[3], count, ring, wishes);
+        overwrite(argument[3], count, ring);
         ask(directory, "call", NULL, 0);
     }
 }

@@ -176,7 +176,7 @@ impl RecordMemory for DeviceRecorder {
 
 #[cfg(test)]
 mod tests {
-    use rt::shm::{RingShape, StreamPage, WishPage};
+    use rt::shm::{RingShape, StreamPage};
     use rt::stream::Wish;
     use sys::memory::{OwnRing, Shared};
 
@@ -186,10 +186,10 @@ mod tests {
     fn a_device_gets_a_programs_frames_and_wishes_and_answers_on_its_page() {
         let shape = RingShape::new(2, 1024).unwrap();
         let mut ring = OwnRing::create(shape).unwrap();
-        let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes").unwrap();
+        let (page, memfd) = Shared::for_readers("page").unwrap();
         let ring_memfd = ring.segment().fd().try_clone_to_owned().unwrap();
-        let (stream, page) = PeerStream::receive(shape, ring_memfd, memfd).unwrap();
-        let page = Shared::<StreamPage>::receive(page).unwrap();
+        let stream = PeerStream::receive(shape, ring_memfd, Arc::new(page)).unwrap();
+        let page = Shared::<StreamPage>::receive(memfd).unwrap();
         let volume = Arc::new(SharedGain::new(1.0));
         let mut stream = DeviceStream {
             stream: 1,
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(samples, [expected; 10], "channel {channel}");
         }
 
-        wishes.publish(1, Wish::Drain { end: 10 });
+        ring.wishes().publish(1, Wish::Drain { end: 10 });
         let wish = Some(Wish::Drain { end: 10 });
         assert_eq!(stream.next_wish(), Some(NumberedWish { number: 1, wish }));
         stream.acknowledge(1, Some(480));

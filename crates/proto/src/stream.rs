@@ -50,10 +50,9 @@ pub enum StreamRequest {
     /// Asks for a stream. [`StreamReply::Granted`].
     Open(NewStream),
     /// Brings the memory of a granted stream, which begins to exist for the device; it holds at
-    /// `position` until a wish. Two descriptors: ring, wish page; the wish page alone for a stream
-    /// that records. [`StreamReply::Begun`], with the descriptor of the stream page, and for a
-    /// stream that records, that of the ring; [`StreamReply::Granted`] if the ring is to be
-    /// smaller.
+    /// `position` until a wish. One descriptor: the ring, or the wish page of a stream that
+    /// records. [`StreamReply::Begun`], with the descriptor of the stream page, and for a stream
+    /// that records, that of the ring; [`StreamReply::Granted`] if the ring is to be smaller.
     Begin {
         /// Its number.
         stream: u32,

@@ -21,7 +21,7 @@ pub use population::RingPopulation;
 pub use program::{populate_device_libraries, populate_program, release_spare_memory};
 pub use record_stream::RecordStream;
 pub use registry::SharedRegistry;
-pub use ring::{OwnRing, PeerRing, RingNotLocked};
+pub use ring::{OwnRing, PeerRing, RingNotLocked, RingWishes};
 pub use sealing::{Sealer, Sealers};
 pub use segment::{Seals, Segment, SegmentIdentity, SegmentRequirements};
 pub use shared::Shared;

@@ -1,21 +1,42 @@
 //! What both directions of a stream share: wishes to the server, times and counts from it.
 
-use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISHES, WishPage};
+use std::ops::Deref;
+
+use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISHES, WishPage, Wishes};
 use rt::stream::Wish;
 use sys::clock::{now_ns, sleep_until};
 use sys::futex::Futex;
-use sys::memory::Shared;
+use sys::memory::{RingWishes, Shared};
 
-use super::opening::StreamPages;
 use super::wished::Wished;
 
 /// Poll interval while a device is later than its schedule.
 const LATE_DEVICE_NS: u64 = 2_000_000;
 
+/// Where a program writes the wishes of its stream.
+#[derive(Debug)]
+pub(super) enum OwnWishes {
+    /// In the ring of one that plays.
+    InRing(RingWishes),
+    /// On a page of one that records.
+    OnPage(Shared<WishPage>),
+}
+
+impl Deref for OwnWishes {
+    type Target = Wishes;
+
+    fn deref(&self) -> &Wishes {
+        match self {
+            Self::InRing(wishes) => wishes,
+            Self::OnPage(page) => page.wishes(),
+        }
+    }
+}
+
 /// A stream's wishes, and what the server publishes about it.
 #[derive(Debug)]
 pub struct StreamControl {
-    wishes: Shared<WishPage>,
+    wishes: OwnWishes,
     page: Shared<StreamPage>,
     /// What was counted on servers that have gone.
     before: Counts,
@@ -42,9 +63,8 @@ struct Counts {
 pub struct NoRoomForWish;
 
 impl StreamControl {
-    /// Takes the program's wish page, which only it writes, and the server's page.
-    #[must_use]
-    pub fn new(wishes: Shared<WishPage>, page: Shared<StreamPage>) -> Self {
+    /// Takes the program's wishes, which only it writes, and the server's page.
+    pub(super) fn new(wishes: OwnWishes, page: Shared<StreamPage>) -> Self {
         Self {
             wishes,
             page,
@@ -59,7 +79,7 @@ impl StreamControl {
 
     /// Returns its continuation on another server, which gets its wishes so far. Counts
     /// go on.
-    pub(super) fn following(&self, pages: StreamPages) -> Self {
+    pub(super) fn following(&self, wishes: OwnWishes, page: Shared<StreamPage>) -> Self {
         let before = Counts {
             wishes: self.last_wish,
             misses: self.misses,
@@ -71,7 +91,7 @@ impl StreamControl {
             misses: self.misses,
             timing: self.timing,
             wished: self.wished,
-            ..Self::new(pages.wishes, pages.page)
+            ..Self::new(wishes, page)
         };
         for wish in self.wished.wishes() {
             // A new page has room for one of each kind.

@@ -8,6 +8,7 @@ use rt::shm::{RingSamples, RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, Shared};
 
 use super::connection::ask;
+use super::control::OwnWishes;
 use crate::Error;
 use crate::requests::Requests;
 
@@ -25,10 +26,10 @@ pub(super) struct Grant {
     pub(super) ports: Vec<u32>,
 }
 
-/// The pages of a stream that has begun.
+/// The pages of a stream that records, and has begun.
 #[derive(Debug)]
 pub(super) struct StreamPages {
-    pub(super) wishes: Shared<WishPage>,
+    pub(super) wishes: OwnWishes,
     pub(super) page: Shared<StreamPage>,
 }
 
@@ -101,21 +102,20 @@ pub(super) fn begin_playback(
     mut grant: Grant,
     position: u64,
     mut make: impl FnMut(RingShape) -> Result<OwnRing, Error>,
-) -> Result<(Grant, OwnRing, StreamPages), Error> {
+) -> Result<(Grant, OwnRing, Shared<StreamPage>), Error> {
     loop {
         let ring = make(grant.shape)?;
-        let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
-        let segment = ring.segment().fd();
-        let memory = [segment.as_fd(), memfd.as_fd()];
         let begin = StreamRequest::Begin { stream: grant.stream, position };
-        let (answer, mut descriptors) = requests.ask_for_memory(Request::Stream(begin), &memory)?;
+        let segment = ring.segment().fd();
+        let (answer, mut descriptors) =
+            requests.ask_for_memory(Request::Stream(begin), &[segment.as_fd()])?;
         let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
         if answer != StreamReply::Begun {
             grant = granted(answer, kept(grant.shape), true)?;
             continue;
         }
         let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
-        return Ok((grant, ring, StreamPages { wishes, page: Shared::receive(page)? }));
+        return Ok((grant, ring, Shared::receive(page)?));
     }
 }
 
@@ -138,6 +138,7 @@ pub(super) fn begin_recording(
         let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)
             .map_err(|_| Error::Protocol("it did not send its page and its ring"))?;
         let ring = PeerRing::receive(ring, grant.shape)?;
+        let wishes = OwnWishes::OnPage(wishes);
         return Ok((grant, ring, StreamPages { wishes, page: Shared::receive(page)? }));
     }
 }

@@ -9,7 +9,7 @@ use sys::memory::OwnRing;
 use super::opening::{AskedPlayback, Grant, begin_playback};
 use super::returning::close;
 use super::server::StreamServer;
-use super::{PlaybackStream, StreamControl, StreamWriter};
+use super::{PlaybackStream, StreamWriter};
 use crate::Error;
 
 /// For how many samples a new ring has memory, bytes: two thirds of a second of stereo of 16 bits
@@ -91,9 +91,8 @@ impl PlannedPlayback {
         if begun.is_ok() || matches!(&begun, Err(Error::Timeout { .. } | Error::ServerGone)) {
             self.stage = Stage::Over;
         }
-        let (grant, ring, pages) = begun?;
-        let writer = StreamWriter::new(ring, StreamControl::new(pages.wishes, pages.page));
-        let writer = writer.beginning_at(position);
+        let (grant, ring, page) = begun?;
+        let writer = StreamWriter::new(ring, page).beginning_at(position);
         Ok(PlaybackStream::new(Arc::clone(&self.server), &grant, self.new.clone(), writer))
     }
 

@@ -100,10 +100,10 @@ impl PlaybackStream {
             }
             self.writer.copy_ring(from, shape)
         };
-        let (grant, ring, pages) = begin_playback(&server.requests, grant, from, make)?;
-        let control = self.writer.control().following(pages);
+        let (grant, ring, page) = begin_playback(&server.requests, grant, from, make)?;
+        let writer = self.writer.following(ring, page);
         call(&server.requests, grant.stream)?;
-        self.writer = self.writer.following(ring, control);
+        self.writer = writer;
         (self.server, self.number, self.shape) = (Arc::clone(server), grant.stream, grant.shape);
         Ok(())
     }

@@ -58,7 +58,7 @@ impl RecordStream {
         let stream = grant.stream;
         let begun = begin_recording(&server.requests, grant, self.reader.end()).and_then(
             |(grant, ring, pages)| {
-                let control = self.reader.control().following(pages);
+                let control = self.reader.control().following(pages.wishes, pages.page);
                 call(&server.requests, grant.stream)?;
                 self.reader.follow(ring, control);
                 (self.server, self.number) = (Arc::clone(server), grant.stream);

@@ -1,8 +1,9 @@
 //! A playback stream, as its program sees it.
 
-use rt::shm::{Due, MAX_STREAM_CHANNELS, RingShape};
-use sys::memory::OwnRing;
+use rt::shm::{Due, MAX_STREAM_CHANNELS, RingShape, StreamPage};
+use sys::memory::{OwnRing, Shared};
 
+use super::control::OwnWishes;
 use super::{Samples, StreamControl};
 use crate::Error;
 
@@ -18,15 +19,16 @@ pub struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// Takes a new ring, of which the server has agreed to the shape.
-    #[must_use]
-    pub fn new(ring: OwnRing, control: StreamControl) -> Self {
+    /// Takes a new ring, of which the server has agreed to the shape, and the server's page.
+    pub(super) fn new(ring: OwnRing, page: Shared<StreamPage>) -> Self {
+        let control = StreamControl::new(OwnWishes::InRing(ring.wishes()), page);
         Self { ring, control, position: 0 }
     }
 
     /// Returns this stream on another server, with a ring into which the frames were
-    /// [copied](Self::copy_ring).
-    pub(super) fn following(&self, ring: OwnRing, control: StreamControl) -> Self {
+    /// [copied](Self::copy_ring), and into which its wishes so far are written.
+    pub(super) fn following(&self, ring: OwnRing, page: Shared<StreamPage>) -> Self {
+        let control = self.control.following(OwnWishes::InRing(ring.wishes()), page);
         Self { ring, control, position: self.position }
     }
 

@@ -25,6 +25,7 @@ mod waiting;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mix::Routes;
@@ -34,7 +35,7 @@ use proto::stream::{Direction, StreamStatus, Volume, VolumeSources};
 use rt::shm::{RingShape, StreamPage};
 use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
-use sys::memory::Shared;
+use sys::memory::{SegmentError, Shared};
 
 use self::device_end::DeviceEnd;
 use self::devices::{DRIVER, Devices};
@@ -142,7 +143,7 @@ struct OpenStream {
 
 #[derive(Debug)]
 enum State {
-    Granted,
+    Granted(GrantedPage),
     Begun(Arc<Shared<StreamPage>>),
     /// Its device's thread gives it back for another device.
     Moving {
@@ -150,6 +151,22 @@ enum State {
         to: u32,
     },
     Closing(Arc<Shared<StreamPage>>),
+}
+
+/// The server's page of a stream that has not begun. It is made while the program makes its own
+/// memory, not when it waits for the stream to begin.
+#[derive(Debug)]
+struct GrantedPage {
+    page: Arc<Shared<StreamPage>>,
+    /// For the program.
+    memfd: OwnedFd,
+}
+
+impl GrantedPage {
+    fn create() -> Result<Self, SegmentError> {
+        let (page, memfd) = Shared::for_readers("consort-stream-page")?;
+        Ok(Self { page: Arc::new(page), memfd })
+    }
 }
 
 impl OpenStream {
@@ -161,7 +178,7 @@ impl OpenStream {
 
     fn page(&self) -> Option<&StreamPage> {
         match &self.state {
-            State::Granted => None,
+            State::Granted(_) => None,
             State::Begun(page) | State::Moving { page, .. } | State::Closing(page) => Some(page),
         }
     }
@@ -260,9 +277,18 @@ impl Streams {
 
     /// Returns the shape of the ring that a peer is to send for a stream.
     fn awaited_shape(&self, peer: u64, number: u32) -> Result<RingShape, RequestError> {
+        self.awaited(peer, number).map(|(shape, _)| shape)
+    }
+
+    /// Returns the same, and the page that the stream will have.
+    fn awaited(
+        &self,
+        peer: u64,
+        number: u32,
+    ) -> Result<(RingShape, Arc<Shared<StreamPage>>), RequestError> {
         let stream = self.of_peer(peer, number)?;
-        match stream.state {
-            State::Granted => Ok(stream.grant.shape()),
+        match &stream.state {
+            State::Granted(granted) => Ok((stream.grant.shape(), Arc::clone(&granted.page))),
             _ => Err(refused(format!("stream {number} has begun: its memory was sent before"))),
         }
     }
@@ -298,7 +324,7 @@ impl Streams {
         // What fades out is populated.
         self.populating.forget(number);
         match &stream.state {
-            State::Granted => self.forget(number),
+            State::Granted(_) => self.forget(number),
             State::Begun(page) => {
                 stream.state = State::Closing(Arc::clone(page));
                 if let Some(device) = self.devices.get_mut(stream.device) {
@@ -314,7 +340,7 @@ impl Streams {
     fn forget(&mut self, number: u32) {
         let Some(mut stream) = self.streams.remove(&number) else { return };
         match stream.state {
-            State::Granted | State::Closing(_) if !stream.is_cut => {
+            State::Granted(_) | State::Closing(_) if !stream.is_cut => {
                 self.watches.note_stream_change();
             }
             // Its program has not ended it, and may sleep as long as it has frames queued.

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU32, Ordering::Relaxed};
 ///
 /// With the compiler's flag `--cfg consort_other_layout` it is a version of no release, so that
 /// tests have a server and programs that the others refuse.
-pub const LAYOUT_VERSION: u32 = if cfg!(consort_other_layout) { 0 } else { 10 };
+pub const LAYOUT_VERSION: u32 = if cfg!(consort_other_layout) { 0 } else { 11 };
 
 const MAGIC: u32 = 0x434e_5354; // "CNST"
 

@@ -10,7 +10,7 @@
 //! | [`SignalPage`] | a client, its direct predecessors, server | the same |
 //! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
 //! | [`RingHeader`] and samples | a stream's program (or the server, of a record stream) | server (or that program) |
-//! | [`WishPage`] | a stream's program | server |
+//! | [`WishPage`] | the program of a stream that records | server |
 //! | [`MessageRings`] | a program of PulseAudio, its front end | the same |
 //! | [`StreamPage`] | server | a stream's program, which also sleeps there |
 //!
@@ -69,6 +69,6 @@ pub use stream::{
     Acknowledgement, Due, LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, MISSES,
     Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingSamples, RingShape,
     STREAM_DEVICE_NAME_BYTES, Schedule, StreamDeviceName, StreamPage, StreamState, Timing, WISHES,
-    WishPage, WishReader, WrittenFrames, peak_block_frames,
+    WishPage, WishReader, Wishes, WrittenFrames, peak_block_frames,
 };
 pub use transport_requests::{TransportRequest, TransportRequests};

@@ -1,10 +1,11 @@
 //! A stream: frames on their way between one program and one device, without the graph's cycles.
 //!
-//! Three segments with one writer each, which only that writer can ever map for writing:
+//! Segments with one writer each, which only that writer can ever map for writing:
 //!
-//! * the **ring** ([`RingHeader`] and samples): planar `f32` at the device's rate, addressed by
-//!   absolute position. A playback ring is written by the program, a record ring by the server.
-//! * the **wish page** ([`WishPage`], written by the program): what it wants, by number.
+//! * the **ring** ([`RingHeader`] and samples): at the device's rate, addressed by absolute
+//!   position. A playback ring is written by the program, a record ring by the server.
+//! * the **wishes** ([`Wishes`], written by the program): what it wants, by number. They lie in the
+//!   header of a playback ring, and on a [`WishPage`] of a stream that records.
 //! * the **stream page** ([`StreamPage`], written by the server): which wishes took effect when,
 //!   what is heard when, what was missed, how loud it was, which frames may be overwritten, when
 //!   the device needs more, and what other programs have changed about the stream.
@@ -30,4 +31,4 @@ pub use ring::{
 pub use schedule::{Due, Schedule};
 pub use state::{STREAM_DEVICE_NAME_BYTES, StreamDeviceName, StreamState};
 pub use timing::Timing;
-pub use wishes::{Acknowledgement, WISHES, WishPage, WishReader};
+pub use wishes::{Acknowledgement, WISHES, WishPage, WishReader, Wishes};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use consort_rt::shm::{
-    Acknowledgement, RingHeader, Schedule, StreamPage, WISHES, WishPage, WishReader, WrittenFrames,
+    Acknowledgement, RingHeader, Schedule, StreamPage, WISHES, WishReader, Wishes, WrittenFrames,
 };
 use consort_rt::stream::Wish;
 use consort_rt::sync::{AtomicU32, Ordering};
@@ -114,7 +114,7 @@ fn an_intact_copy_of_a_record_ring_has_no_newer_frames() {
 fn wishes_are_read_once_in_order_and_acknowledged() {
     const COUNT: u64 = WISHES as u64 + 1;
     explore(3, || {
-        let pages = Arc::new((WishPage::default(), StreamPage::default()));
+        let pages = Arc::new((Wishes::default(), StreamPage::default()));
         let program = {
             let pages = pages.clone();
             thread::spawn(move || {

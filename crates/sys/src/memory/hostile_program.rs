@@ -1,9 +1,10 @@
 //! A test: a program writes any bytes into its stream's memory while the server reads it.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rt::shm::{RingHeader, RingSamples, RingShape, WISHES, WishPage};
+use rt::shm::{RingHeader, RingSamples, RingShape, WISHES};
 
 use super::{Mapping, OwnRing, PeerStream, Segment, Shared};
 
@@ -35,18 +36,16 @@ impl Drop for Stop<'_> {
 }
 
 /// Overwrites words of `memory` until `stop`.
-fn scribble(memory: [&Mapping; 2], stop: &AtomicBool) {
+fn scribble(mapping: &Mapping, stop: &AtomicBool) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     while !stop.load(Ordering::Relaxed) {
-        for mapping in memory {
-            // Most of it where the counts and the wishes are.
-            let within = if random.next().is_multiple_of(4) { mapping.len() } else { 4096 };
-            let word = random.next() as usize % (within / 8);
-            // SAFETY: an aligned word within a writable mapping of this test's, which other
-            // threads access as atomics or as a peer's samples.
-            let place = unsafe { mapping.base().cast::<AtomicU64>().add(word).as_ref() };
-            place.store(random.number(), Ordering::Relaxed);
-        }
+        // Most of it where the count and the wishes are: the count in the first words.
+        let within = [mapping.len(), 4096, 4096, 64][random.next() as usize % 4];
+        let word = random.next() as usize % (within / 8);
+        // SAFETY: an aligned word within a writable mapping of this test's, which other threads
+        // access as atomics or as a peer's samples.
+        let place = unsafe { mapping.base().cast::<AtomicU64>().add(word).as_ref() };
+        place.store(random.number(), Ordering::Relaxed);
     }
 }
 
@@ -60,8 +59,9 @@ struct Device {
 }
 
 impl Device {
-    fn new(shape: RingShape, ring: OwnedFd, wishes: OwnedFd) -> Self {
-        let (stream, _page) = PeerStream::receive(shape, ring, wishes).unwrap();
+    fn new(shape: RingShape, ring: OwnedFd) -> Self {
+        let (page, _memfd) = Shared::for_readers("page").unwrap();
+        let stream = PeerStream::receive(shape, ring, Arc::new(page)).unwrap();
         Self { stream, last_wish: 0, lowest: 0, accepted: 0 }
     }
 
@@ -108,21 +108,17 @@ fn harm_only_their_stream(samples: RingSamples) {
     const WAKE_UPS: std::ops::Range<u64> = 20_000..2_000_000;
     let shape = RingShape::new(2, 2048).unwrap();
     let of_hostile = shape.holding(samples).unwrap();
-    let segments = [of_hostile.bytes(), size_of::<WishPage>()]
-        .map(|bytes| Segment::create("consort-test-hostile", bytes).unwrap());
-    let ring = Shared::<RingHeader>::create(&segments[0]).unwrap();
-    let wishes = Shared::<WishPage>::create(&segments[1]).unwrap();
-    segments.iter().for_each(|segment| segment.seal_future_writes().unwrap());
-    let [ring_memfd, wishes_memfd] = segments.each_ref().map(descriptor);
-    let mut hostile = Device::new(of_hostile, ring_memfd, wishes_memfd);
+    let segment = Segment::create("consort-test-hostile", of_hostile.bytes()).unwrap();
+    let ring = Shared::<RingHeader>::create(&segment).unwrap();
+    segment.seal_future_writes().unwrap();
+    let mut hostile = Device::new(of_hostile, descriptor(&segment));
 
     let mut own = OwnRing::create(shape).unwrap();
-    let (_idle, idle_memfd) = Shared::<WishPage>::for_readers("consort-test-idle").unwrap();
-    let mut neighbour = Device::new(shape, descriptor(own.segment()), idle_memfd);
+    let mut neighbour = Device::new(shape, descriptor(own.segment()));
 
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| scribble([ring.mapping(), wishes.mapping()], &stop));
+        scope.spawn(|| scribble(ring.mapping(), &stop));
         let _stop = Stop(&stop);
         for wake_up in 0..WAKE_UPS.end {
             let is_struck = hostile.stream.faults() > 0 && hostile.last_wish > 0;

@@ -102,7 +102,8 @@ pub(super) fn merge(segment: impl std::os::fd::AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::OwnedFd;
+    use std::sync::Arc;
 
     use not_run::not_run;
     use rt::shm::{RingShape, WishPage};
@@ -119,12 +120,11 @@ mod tests {
     }
 
     /// Demands that nobody can have the memory of `stream` merged until it is dropped.
-    fn expect_pinned<T>(stream: T, memory: [&OwnedFd; 3]) {
+    fn expect_pinned<T>(stream: T, memory: &[(&OwnedFd, &str)]) {
         if !merge(Segment::create("plain", 8192).unwrap().fd()) {
             return not_run("this kernel merges no pages of a memfd");
         }
-        let what = ["the ring", "the wishes", "the page"];
-        for (memory, what) in memory.into_iter().zip(what) {
+        for (memory, what) in memory {
             assert!(!merge(memory), "{what}");
         }
         drop(stream);
@@ -137,25 +137,28 @@ mod tests {
                 }
             })
         };
-        assert!(memory.into_iter().all(is_merged), "the pins end with the stream");
+        assert!(memory.iter().all(|(memory, _)| is_merged(memory)), "the pins end with the stream");
     }
 
     #[test]
     fn the_kernel_merges_no_page_of_a_stream_that_plays() {
         let shape = RingShape::new(2, 1024).unwrap();
-        let (ring, (_wishes, wishes)) = (OwnRing::create(shape).unwrap(), wishes());
-        let copy = |memory: &dyn AsFd| memory.as_fd().try_clone_to_owned().unwrap();
-        let ring_memfd = copy(&ring.segment().fd());
-        let (stream, page) = PeerStream::receive(shape, copy(&ring_memfd), copy(&wishes)).unwrap();
-        expect_pinned(stream, [&ring_memfd, &wishes, &page]);
+        let ring = OwnRing::create(shape).unwrap();
+        let ring_memfd = ring.segment().fd().try_clone_to_owned().unwrap();
+        let (page, page_memfd) = Shared::for_readers("page").unwrap();
+        let received = ring_memfd.try_clone().unwrap();
+        let stream = PeerStream::receive(shape, received, Arc::new(page)).unwrap();
+        expect_pinned(stream, &[(&ring_memfd, "the ring"), (&page_memfd, "the page")]);
     }
 
     #[test]
     fn the_kernel_merges_no_page_of_a_stream_that_records() {
         let (_wishes, wishes) = wishes();
         let shape = RingShape::new(2, 1024).unwrap();
-        let (stream, [page, ring]) =
-            RecordStream::create(shape, wishes.try_clone().unwrap()).unwrap();
-        expect_pinned(stream, [&ring, &wishes, &page]);
+        let (page, page_memfd) = Shared::for_readers("page").unwrap();
+        let sent = wishes.try_clone().unwrap();
+        let (stream, ring) = RecordStream::create(shape, sent, Arc::new(page)).unwrap();
+        let memory = [(&ring, "the ring"), (&wishes, "the wishes"), (&page_memfd, "the page")];
+        expect_pinned(stream, &memory);
     }
 }

@@ -22,12 +22,16 @@ pub struct RecordStream {
 
 impl RecordStream {
     /// Makes the ring of a stream of `shape`, maps the wishes that a program has sent, and keeps
-    /// the pages of both from being merged. Returns the descriptors of the page and of the ring,
-    /// for the program.
+    /// the pages of both from being merged. `page` is the server's page, which is made before.
+    /// Returns the descriptor of the ring, for the program.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with the wishes, or why there is no memory.
-    pub fn create(shape: RingShape, wishes: OwnedFd) -> Result<(Self, [OwnedFd; 2]), SegmentError> {
+    pub fn create(
+        shape: RingShape,
+        wishes: OwnedFd,
+        page: Arc<Shared<StreamPage>>,
+    ) -> Result<(Self, OwnedFd), SegmentError> {
         let wishes = Shared::<WishPage>::receive(wishes)?;
         // MUTATION: record_stream.wishes_not_pinned
         wishes.mapping().pin();
@@ -37,9 +41,7 @@ impl RecordStream {
         let memfd = ring.segment().fd().try_clone_to_owned();
         let memfd = memfd
             .map_err(|source| SegmentError::Create { size_bytes: shape.bytes() as u64, source })?;
-        let (page, page_memfd) = Shared::for_readers("consort-stream-page")?;
-        let (reader, page) = (WishReader::default(), Arc::new(page));
-        Ok((Self { ring, wishes, page, reader, misses: 0 }, [page_memfd, memfd]))
+        Ok((Self { ring, wishes, page, reader: WishReader::default(), misses: 0 }, memfd))
     }
 
     /// Returns it as the stream of a program that has recorded before: its first frame has this
@@ -91,7 +93,7 @@ impl RecordStream {
     /// Returns the number of the next wish, each once and in their order, and the wish unless its
     /// words make no sense. Thread: cycle.
     pub fn next_wish(&mut self) -> Option<(u64, Option<Wish>)> {
-        self.reader.next(&self.wishes)
+        self.reader.next(self.wishes.wishes())
     }
 
     /// States the device frame at which a wish takes effect; `None`: it is refused. Thread: cycle.
@@ -145,11 +147,12 @@ mod tests {
     fn a_program_reads_what_is_recorded_and_its_wishes_are_answered() {
         let shape = RingShape::new(2, 1024).unwrap();
         let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes").unwrap();
-        let (mut stream, [page, ring]) = RecordStream::create(shape, memfd).unwrap();
+        let (page, page_memfd) = Shared::for_readers("page").unwrap();
+        let (mut stream, ring) = RecordStream::create(shape, memfd, Arc::new(page)).unwrap();
         stream.populate().unwrap();
-        let page = Shared::<StreamPage>::receive(page).unwrap();
+        let page = Shared::<StreamPage>::receive(page_memfd).unwrap();
         let ring = PeerRing::receive(ring, shape).unwrap();
-        wishes.publish(1, Wish::Run);
+        wishes.wishes().publish(1, Wish::Run);
         assert_eq!(stream.next_wish(), Some((1, Some(Wish::Run))));
         stream.acknowledge(1, Some(7));
         assert_eq!(page.acknowledgement(1), Some(rt::shm::Acknowledgement::At(7)));

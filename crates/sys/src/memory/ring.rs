@@ -1,12 +1,13 @@
 //! Rings of streams, for their writer and for their reader.
 
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use dsp::{Format, PeerFrames16, PeerSamples};
-use rt::shm::{Layout, RingHeader, RingShape};
+use rt::shm::{Layout, RingHeader, RingShape, Wishes};
 use rustix::mm::{MlockFlags, mlock_with, munlock};
 
 use super::population::PopulatedUntil;
@@ -20,8 +21,12 @@ use super::{
 pub struct OwnRing {
     shape: RingShape,
     segment: Segment,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
 }
+
+/// The wishes of a stream that plays, which lie with its ring: its program's alone to write.
+#[derive(Debug)]
+pub struct RingWishes(Arc<Mapping>);
 
 /// A ring of another process: readable only, and changed by its writer at any time.
 #[derive(Debug)]
@@ -109,7 +114,7 @@ impl OwnRing {
         header(&mapping).header().initialize(RingHeader::KIND);
         segment.seal_future_writes()?;
         segment.seal_seals()?;
-        Ok(Self { shape, segment, mapping })
+        Ok(Self { shape, segment, mapping: Arc::new(mapping) })
     }
 
     /// Populates all pages, so that no write of a real-time thread faults.
@@ -150,6 +155,12 @@ impl OwnRing {
     #[must_use]
     pub fn header(&self) -> &RingHeader {
         header(&self.mapping)
+    }
+
+    /// Returns the wishes of the stream that it is of, which is to play.
+    #[must_use]
+    pub fn wishes(&self) -> RingWishes {
+        RingWishes(Arc::clone(&self.mapping))
     }
 
     /// Returns the samples of `frames` frames of a plane from `position` on, in two pieces, at
@@ -273,6 +284,14 @@ impl OwnRing {
             }
         }
         samples.len() - rest.len()
+    }
+}
+
+impl Deref for RingWishes {
+    type Target = Wishes;
+
+    fn deref(&self) -> &Wishes {
+        header(&self.0).wishes()
     }
 }
 

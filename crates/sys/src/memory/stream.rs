@@ -3,20 +3,19 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rt::shm::{Miss, RingShape, Schedule, StreamPage, Timing, WishPage, WishReader, WrittenFrames};
+use rt::shm::{Miss, RingShape, Schedule, StreamPage, Timing, WishReader, WrittenFrames};
 use rt::stream::Wish;
 
 use super::population::PopulatedUntil;
 use super::{PeerRing, RingNotLocked, RingPopulation, SegmentError, Shared};
 
-/// The ring and the wishes of a program, and the server's page about them.
+/// The ring of a program, with its wishes, and the server's page about them.
 ///
 /// The control thread receives and populates it; from the first piece on it belongs to the device's
 /// thread.
 #[derive(Debug)]
 pub struct PeerStream {
     ring: PeerRing,
-    wishes: Shared<WishPage>,
     page: Arc<Shared<StreamPage>>,
     reader: WishReader,
     written: WrittenFrames,
@@ -26,24 +25,20 @@ pub struct PeerStream {
 }
 
 impl PeerStream {
-    /// Maps what a program has sent for a stream of `shape`, keeps its pages from being merged, and
-    /// returns the descriptor of the server's page, for the program.
+    /// Maps the ring that a program has sent for a stream of `shape`, and keeps its pages from being
+    /// merged. `page` is the server's page, which is made before.
     ///
     /// # Errors
-    /// [`SegmentError`]: what is wrong with the segments, or why there is no page.
+    /// [`SegmentError`]: what is wrong with the ring.
     pub fn receive(
         shape: RingShape,
         ring: OwnedFd,
-        wishes: OwnedFd,
-    ) -> Result<(Self, OwnedFd), SegmentError> {
+        page: Arc<Shared<StreamPage>>,
+    ) -> Result<Self, SegmentError> {
         let ring = PeerRing::receive(ring, shape)?;
-        let wishes = Shared::<WishPage>::receive(wishes)?;
-        // MUTATION: stream.wishes_not_pinned
-        wishes.mapping().pin();
-        let (page, memfd) = Shared::for_readers("consort-stream-page")?;
         let (reader, written) = (WishReader::default(), WrittenFrames::default());
-        let (page, populated) = (Arc::new(page), PopulatedUntil::whole());
-        Ok((Self { ring, wishes, page, reader, written, populated, lowest: 0, misses: 0 }, memfd))
+        let populated = PopulatedUntil::whole();
+        Ok(Self { ring, page, reader, written, populated, lowest: 0, misses: 0 })
     }
 
     /// Returns it as the stream of a program that has played before: it begins at `position`, and
@@ -63,9 +58,8 @@ impl PeerStream {
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
     pub fn reserve(&self) -> Result<(), RingNotLocked> {
-        // Both pages are populated already.
-        let pages = [self.wishes.lock_on_fault(), self.page.lock_on_fault()];
-        pages.into_iter().collect::<Result<(), _>>().map_err(|source| RingNotLocked {
+        // The page is populated already.
+        self.page.lock_on_fault().map_err(|source| RingNotLocked {
             bytes: self.ring.shape().bytes(),
             lockable: None,
             source,
@@ -74,8 +68,8 @@ impl PeerStream {
     }
 
     /// Returns what there is to be populated of the ring of a stream with this rate, Hz. It is
-    /// played as far as that has been done, so no access of a real-time thread faults. Both pages
-    /// are populated already.
+    /// played as far as that has been done, so no access of a real-time thread faults. The ring's
+    /// first page and the server's page are populated already.
     #[must_use]
     pub fn population(&self, rate_hz: u32) -> RingPopulation {
         self.ring.population(self.lowest, rate_hz, &self.populated)
@@ -97,7 +91,7 @@ impl PeerStream {
     /// Returns the number of the next wish, each once and in their order, and the wish unless its
     /// words make no sense. Thread: cycle.
     pub fn next_wish(&mut self) -> Option<(u64, Option<Wish>)> {
-        self.reader.next(&self.wishes)
+        self.reader.next(self.ring.header().wishes())
     }
 
     /// States the device frame at which a wish takes effect; `None`: it is refused. Thread: cycle.
@@ -160,8 +154,8 @@ mod tests {
     fn a_stream_is_played_as_far_as_its_ring_is_populated() {
         let own = OwnRing::create(RingShape::new(2, 32768).unwrap()).unwrap();
         let ring = own.segment().fd().try_clone_to_owned().unwrap();
-        let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
-        let (stream, _page) = PeerStream::receive(own.shape(), ring, wishes).unwrap();
+        let (page, _memfd) = Shared::for_readers("page").unwrap();
+        let stream = PeerStream::receive(own.shape(), ring, Arc::new(page)).unwrap();
         let mut stream = stream.beginning_at(1000);
         own.header().publish(31_000);
         assert_eq!(stream.written(), 31_000);

@@ -1,10 +1,12 @@
 //! The server's end of a stream, as a device's thread uses it.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rt::shm::{RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, PeerStream, Shared};
 
+use crate::stream::control::OwnWishes;
 use crate::stream::opening::StreamPages;
 use crate::stream::{StreamControl, StreamReader, StreamWriter};
 
@@ -25,10 +27,6 @@ fn page() -> (Shared<StreamPage>, OwnedFd) {
     Shared::for_readers("consort-stream-page").expect("a page")
 }
 
-pub(super) fn wishes() -> (Shared<WishPage>, OwnedFd) {
-    Shared::for_readers("consort-wishes").expect("a page")
-}
-
 pub(super) fn copy(ring: &OwnRing) -> OwnedFd {
     ring.segment().fd().try_clone_to_owned().expect("a descriptor")
 }
@@ -36,10 +34,9 @@ pub(super) fn copy(ring: &OwnRing) -> OwnedFd {
 /// Returns both ends of a playback stream.
 pub(super) fn playback(shape: RingShape) -> (StreamWriter, Player) {
     let own = OwnRing::create(shape).expect("a ring");
-    let (wishes, memfd) = wishes();
-    let (player, page) = Player::receive(shape, copy(&own), memfd);
+    let (player, page) = Player::receive(shape, copy(&own));
     let page = Shared::receive(page).expect("a page of the server's");
-    (StreamWriter::new(own, StreamControl::new(wishes, page)), player)
+    (StreamWriter::new(own, page), player)
 }
 
 /// Returns both ends of a record stream.
@@ -52,17 +49,20 @@ pub(super) fn record(shape: RingShape) -> (StreamReader, Recorder) {
 pub(super) fn recorder(shape: RingShape, position: u64) -> (Recorder, PeerRing, StreamPages) {
     let ring = OwnRing::create(shape).expect("a ring");
     ring.header().publish(position);
-    let ((page, memfd), (wishes, _)) = (page(), wishes());
+    let (page, memfd) = page();
+    let (wishes, _) = Shared::<WishPage>::for_readers("consort-wishes").expect("a page");
+    let wishes = OwnWishes::OnPage(wishes);
     let received = PeerRing::receive(copy(&ring), shape).expect("a ring of the server's");
     let pages = StreamPages { wishes, page: Shared::receive(memfd).expect("a page") };
     (Recorder { ring, page, position }, received, pages)
 }
 
 impl Player {
-    pub(super) fn receive(shape: RingShape, ring: OwnedFd, wishes: OwnedFd) -> (Self, OwnedFd) {
-        let (stream, page) =
-            PeerStream::receive(shape, ring, wishes).expect("memory of the program's");
-        (Self { stream, position: 0 }, page)
+    pub(super) fn receive(shape: RingShape, ring: OwnedFd) -> (Self, OwnedFd) {
+        let (page, memfd) = page();
+        let stream =
+            PeerStream::receive(shape, ring, Arc::new(page)).expect("memory of the program's");
+        (Self { stream, position: 0 }, memfd)
     }
 
     /// Takes at most `frames` frames of what is written, as a device that cannot rewind; returns

@@ -5,9 +5,8 @@ use rt::stream::Wish;
 use sys::futex::Futex;
 use sys::memory::Shared;
 
-use super::device::{Player, copy, playback, wishes};
+use super::device::{Player, copy, playback};
 use super::{in_a_minute, planes, shape, woven};
-use crate::stream::opening::StreamPages;
 use crate::stream::{NoRoomForWish, Samples, StreamWriter};
 
 /// Chunks of all sizes up to the ring's, so that its end falls everywhere.
@@ -276,12 +275,9 @@ const RUNNING: Timing = Timing {
 /// that device.
 fn returned(writer: &mut StreamWriter, position: u64, shape: RingShape) -> (StreamWriter, Player) {
     let ring = writer.copy_ring(position, shape).expect("memory");
-    let (wishes, memfd) = wishes();
-    let (player, page) = Player::receive(shape, copy(&ring), memfd);
+    let (player, page) = Player::receive(shape, copy(&ring));
     let player = Player { stream: player.stream.beginning_at(position), position };
-    let pages = StreamPages { wishes, page: Shared::receive(page).expect("a page") };
-    let control = writer.control().following(pages);
-    (writer.following(ring, control), player)
+    (writer.following(ring, Shared::receive(page).expect("a page")), player)
 }
 
 #[test]
@@ -321,8 +317,7 @@ fn what_was_queued_is_there_before_the_next_server_has_the_ring() {
     let (mut writer, _player) = playback(shape(1, 1024));
     writer.write(Samples::Interleaved(&woven(0, 1000, 1)));
     let ring = writer.copy_ring(100, shape(1, 1024)).expect("memory");
-    let (_wishes, memfd) = wishes();
-    let (player, _page) = Player::receive(ring.shape(), copy(&ring), memfd);
+    let (player, _page) = Player::receive(ring.shape(), copy(&ring));
     assert_eq!(player.stream.beginning_at(100).written(), 1000);
 }
 

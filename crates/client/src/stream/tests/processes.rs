@@ -13,11 +13,11 @@ use sys::memory::{OwnRing, Shared};
 
 use super::device::Player;
 use super::{in_a_minute, planes, shape, woven};
-use crate::stream::{Samples, StreamControl, StreamWriter};
+use crate::stream::{Samples, StreamWriter};
 
 /// Set in the program's process.
 const PROGRAM: &str = "CONSORT_TEST_STREAM_PROGRAM";
-const LINE: &str = "the stream's memory is at ";
+const LINE: &str = "the stream's ring is at ";
 
 fn ring_shape() -> RingShape {
     shape(2, 4096)
@@ -31,17 +31,16 @@ fn path(descriptor: &impl AsRawFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
 }
 
-/// In the program's process: makes the stream's memory, names it, and returns the writer once the
+/// In the program's process: makes the stream's ring, names it, and returns the writer once the
 /// server has named its page. `None` in the server's process.
 fn program() -> Option<StreamWriter> {
     std::env::var_os(PROGRAM)?;
     let ring = OwnRing::create(ring_shape()).expect("a ring");
-    let (wishes, memfd) = Shared::for_readers("consort-wishes").expect("a page");
-    println!("\n{LINE}{} {}", path(&ring.segment().fd()), path(&memfd));
+    println!("\n{LINE}{}", path(&ring.segment().fd()));
     let mut page = String::new();
     std::io::stdin().read_line(&mut page).expect("a path");
     let page = Shared::receive(open(page.trim_end())).expect("the server's page");
-    Some(StreamWriter::new(ring, StreamControl::new(wishes, page)))
+    Some(StreamWriter::new(ring, page))
 }
 
 /// A program's process, and what it needs as long as it runs: the pipe that it writes to, and the
@@ -73,9 +72,8 @@ fn start(name: &str) -> (Program, Player) {
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
     let named =
         output.by_ref().lines().find_map(|line| line.ok()?.strip_prefix(LINE).map(str::to_owned));
-    let named = named.expect("the program names its memory");
-    let (ring, wishes) = named.split_once(' ').expect("two paths");
-    let (player, page) = Player::receive(ring_shape(), open(ring), open(wishes));
+    let ring = named.expect("the program names its ring");
+    let (player, page) = Player::receive(ring_shape(), open(&ring));
     let input = child.stdin.as_mut().expect("a pipe");
     writeln!(input, "{}", path(&page)).expect("the program reads it");
     (Program { child, _output: output, _page: page }, player)

@@ -117,7 +117,7 @@ fn recorded(recorder: &Recorder, at_ns: u64) {
 /// Has a stream go on at another server; returns the device there.
 fn returned(reader: &mut StreamReader, shape: RingShape) -> Recorder {
     let (recorder, ring, pages) = recorder(shape, reader.end());
-    let control = reader.control().following(pages);
+    let control = reader.control().following(pages.wishes, pages.page);
     reader.follow(ring, control);
     recorder.page.set_state(&StreamState {
         sample_rate_hz: 50_000,

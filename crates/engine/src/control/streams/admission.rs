@@ -10,10 +10,11 @@ use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingSamples, RingShape};
 
+use super::beginning::unusable;
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
 use super::feeds::Feed;
-use super::{OpenStream, State, Streams, refused};
+use super::{GrantedPage, OpenStream, State, Streams, refused};
 use crate::device_stream::SharedGain;
 use crate::opening::DriverFacts;
 use crate::stream_budget::Account;
@@ -43,6 +44,7 @@ impl Streams {
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
         let ring = (channels, ring_samples(&new)?);
+        let page = GrantedPage::create().map_err(unusable)?;
         let Some(grant) = self.budget.grant(account, ring, new.depth_frames) else {
             let advice = "end other programs that play, or let this server lock more memory";
             return Err(refused(format!("no memory is left for another stream: {advice}")));
@@ -75,7 +77,7 @@ impl Streams {
             volume_sources: VolumeSources::default().changed(begun, VolumeSource::State),
             gain: Arc::new(SharedGain::new(volume.factor())),
             is_cut: false,
-            state: State::Granted,
+            state: State::Granted(page),
         };
         self.streams.insert(number, stream);
         Ok((number, shape))

@@ -47,19 +47,19 @@ pub(in crate::control) enum Beginning {
 }
 
 impl Streams {
-    /// Maps the memory of a granted stream, and populates the beginning of its ring. If memory is
+    /// Maps the ring of a granted stream, and populates the beginning of it. If memory is
     /// to be locked, the whole ring is counted as locked.
     pub(super) fn begin(
         &mut self,
         peer: u64,
         (number, position): (u32, u64),
-        (ring, wishes): (OwnedFd, OwnedFd),
+        ring: OwnedFd,
         driver: &DriverFacts,
         locking: Locking,
     ) -> Result<Beginning, RequestError> {
-        let shape = self.awaited_shape(peer, number)?;
+        let (shape, page) = self.awaited(peer, number)?;
         let facts = self.facts_of(number, driver)?;
-        let (stream, page) = PeerStream::receive(shape, ring, wishes).map_err(unusable)?;
+        let stream = PeerStream::receive(shape, ring, page).map_err(unusable)?;
         let stream = stream.beginning_at(position);
         if locking != Locking::Nothing
             && let Some(smaller) = lockable_instead(stream.reserve())?
@@ -70,7 +70,7 @@ impl Streams {
         let begun = self.populating.begin((number, facts.sample_rate_hz), population, now_ns());
         begun.map_err(|error| refused(not_populated(&error)))?;
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        open.state = State::Begun(Arc::clone(stream.page()));
+        let page = open.begin().ok_or_else(|| unknown(number))?;
         open.ordered = open.routes;
         let memory = DeviceStream {
             stream: number,
@@ -106,17 +106,17 @@ impl Streams {
         driver: &DriverFacts,
         locking: Locking,
     ) -> Result<Beginning, RequestError> {
-        let shape = self.awaited_shape(peer, number)?;
+        let (shape, page) = self.awaited(peer, number)?;
         let facts = self.facts_of(number, driver)?;
         let open = self.of_peer(peer, number)?;
         self.check_kept(open.direction, open.device, facts)?;
-        let (stream, memory) = RecordStream::create(shape, wishes).map_err(unusable)?;
+        let (stream, ring) = RecordStream::create(shape, wishes, page).map_err(unusable)?;
         let stream = stream.beginning_at(position);
         if let Some(smaller) = kept_in_memory(locking, &stream)? {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        open.state = State::Begun(Arc::clone(stream.page()));
+        let page = open.begin().ok_or_else(|| unknown(number))?;
         let source = match open.direction {
             Direction::Monitor => Source::Monitor,
             Direction::Record | Direction::Playback => Source::Graph,
@@ -135,7 +135,7 @@ impl Streams {
         let recorder = if lets_sleep { recorder.letting_sleep() } else { recorder };
         self.show_state(number);
         let stream = Arrival::Records(Box::new(recorder));
-        Ok(Beginning::Begun { memory: memory.into(), stream })
+        Ok(Beginning::Begun { memory: vec![page, ring], stream })
     }
 
     /// Publishes what other programs can change about a stream, for its program to know if this
@@ -219,7 +219,20 @@ pub(super) fn check_room(device: DeviceFacts, others: usize) -> Result<(), Reque
     Ok(())
 }
 
-fn unusable(error: SegmentError) -> RequestError {
+impl OpenStream {
+    /// Its memory is there: its page is the program's as well from now on, whose descriptor this
+    /// returns. `None` if it has begun before.
+    fn begin(&mut self) -> Option<OwnedFd> {
+        let State::Granted(granted) = &self.state else { return None };
+        let begun = State::Begun(Arc::clone(&granted.page));
+        match std::mem::replace(&mut self.state, begun) {
+            State::Granted(granted) => Some(granted.memfd),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn unusable(error: SegmentError) -> RequestError {
     RequestError::Memory(error.to_string())
 }
 

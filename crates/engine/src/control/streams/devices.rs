@@ -324,7 +324,7 @@ impl Streams {
 
     /// Ends the loops of devices without streams.
     pub(super) fn end_unneeded_loops(&mut self) {
-        let has_begun = |stream: &&OpenStream| !matches!(stream.state, State::Granted);
+        let has_begun = |stream: &&OpenStream| !matches!(stream.state, State::Granted(_));
         let begun = self.streams.values().filter(has_begun);
         let needed: BTreeSet<u32> = begun.map(|stream| stream.device).collect();
         for number in self.devices.numbers() {

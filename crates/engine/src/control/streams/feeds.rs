@@ -111,7 +111,7 @@ impl Control {
             }
         }
         match stream.state {
-            State::Granted | State::Moving { .. } => stream.feed.slabs = own_slabs,
+            State::Granted(_) | State::Moving { .. } => stream.feed.slabs = own_slabs,
             State::Begun(_) => {
                 streams.devices.driver.order(StreamOrder::Feed { stream: number, slabs: own_slabs })
             }

@@ -111,7 +111,7 @@ impl Streams {
                     device.shared.call();
                 }
             }
-            State::Granted => return Err(refused(format!("stream {number} has not begun yet"))),
+            State::Granted(_) => return Err(refused(format!("stream {number} has not begun yet"))),
             State::Closing(_) => return Err(unknown(number)),
         }
         self.watches.note_change();
@@ -125,7 +125,7 @@ impl Streams {
         let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         match stream.state {
             State::Begun(_) | State::Moving { .. } => stream.wanted = Some(to),
-            State::Granted => return Err(refused(format!("stream {number} has not begun yet"))),
+            State::Granted(_) => return Err(refused(format!("stream {number} has not begun yet"))),
             State::Closing(_) => return Err(unknown(number)),
         }
         self.watches.note_change();

@@ -1,6 +1,6 @@
 //! The packets about streams, and what follows from them.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use proto::limits::MAX_STREAM_POSITION;
@@ -8,7 +8,7 @@ use proto::request::{Reply, RequestError};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingShape, WishPage};
 use sys::clock::now_ns;
-use sys::memory::{PeerRing, Shared};
+use sys::memory::{PeerRing, SegmentError, Shared};
 
 use super::admission::check_request;
 use super::beginning::Beginning;
@@ -189,7 +189,7 @@ impl Control {
             return Err(refused(format!("no stream can have come to position {position}")));
         }
         match self.streams.of_peer(peer, stream)?.direction {
-            Direction::Playback => checked_memory(shape, descriptors),
+            Direction::Playback => checked_ring(shape, descriptors),
             Direction::Record | Direction::Monitor => checked_wishes(descriptors),
         }
     }
@@ -203,10 +203,8 @@ impl Control {
         let (place, device) = ((stream, position), &self.settings.driver);
         let locking = self.clients.locking;
         match memory {
-            Memory::Playback { ring, wishes } => {
-                self.streams.begin(peer, place, (ring, wishes), device, locking)
-            }
-            Memory::Record { wishes } => {
+            Memory::Ring(ring) => self.streams.begin(peer, place, ring, device, locking),
+            Memory::Wishes(wishes) => {
                 self.streams.begin_recording(peer, place, wishes, device, locking)
             }
         }
@@ -275,35 +273,33 @@ impl Control {
 /// The memory that a program sends for a stream.
 #[derive(Debug)]
 enum Memory {
-    Playback { ring: OwnedFd, wishes: OwnedFd },
-    Record { wishes: OwnedFd },
+    /// Of one that plays: its ring, in which its wishes lie.
+    Ring(OwnedFd),
+    /// Of one that records: its wish page.
+    Wishes(OwnedFd),
 }
 
-/// The memory of a stream that plays. Until it is known to be that, its close may last.
-fn checked_memory(
+/// The ring of a stream that plays. Until it is known to be that, its close may last.
+fn checked_ring(
     shape: RingShape,
     descriptors: Vec<Foreign<OwnedFd>>,
 ) -> Result<Memory, RequestError> {
-    let [ring, wishes] = <[Foreign<OwnedFd>; 2]>::try_from(descriptors).map_err(|all| {
-        RequestError::Memory(format!("two descriptors are expected, {} came", all.len()))
-    })?;
-    let memory = |error: sys::memory::SegmentError| RequestError::Memory(error.to_string());
-    ring.get().map_or(Ok(()), |ring| PeerRing::examine(ring, shape)).map_err(memory)?;
-    wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
-    let both = ring.into_inner().zip(wishes.into_inner());
-    let (ring, wishes) =
-        both.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))?;
-    Ok(Memory::Playback { ring, wishes })
+    checked(descriptors, |ring| PeerRing::examine(ring, shape)).map(Memory::Ring)
 }
 
 /// The wish page of a stream that records.
 fn checked_wishes(descriptors: Vec<Foreign<OwnedFd>>) -> Result<Memory, RequestError> {
-    let [wishes] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors).map_err(|all| {
+    checked(descriptors, |page| Shared::<WishPage>::examine(page)).map(Memory::Wishes)
+}
+
+fn checked(
+    descriptors: Vec<Foreign<OwnedFd>>,
+    examine: impl FnOnce(BorrowedFd<'_>) -> Result<(), SegmentError>,
+) -> Result<OwnedFd, RequestError> {
+    let [memory] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors).map_err(|all| {
         RequestError::Memory(format!("one descriptor is expected, {} came", all.len()))
     })?;
-    let memory = |error: sys::memory::SegmentError| RequestError::Memory(error.to_string());
-    wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
-    let wishes = wishes.into_inner();
-    let wishes = wishes.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))?;
-    Ok(Memory::Record { wishes })
+    let wrong = |error: SegmentError| RequestError::Memory(error.to_string());
+    memory.get().map_or(Ok(()), |memory| examine(memory.as_fd())).map_err(wrong)?;
+    memory.into_inner().ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))
 }

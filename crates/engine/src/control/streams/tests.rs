@@ -79,9 +79,8 @@ impl Scenario {
     fn begin(&mut self, peer: u64, number: u32, shape: RingShape) -> Result<bool, RequestError> {
         let ring = OwnRing::create(shape).unwrap();
         let ring = ring.segment().fd().try_clone_to_owned().unwrap();
-        let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
         let locking = Locking::Nothing;
-        match self.streams.begin(peer, (number, 0), (ring, wishes), &self.device, locking)? {
+        match self.streams.begin(peer, (number, 0), ring, &self.device, locking)? {
             Beginning::Begun { stream, .. } => Ok(self.streams.start(stream, &self.device)),
             Beginning::TooLarge(shape) => panic!("nothing is locked: {shape:?}"),
         }

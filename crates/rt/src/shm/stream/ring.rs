@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use super::super::header::{Layout, SegmentHeader};
+use super::wishes::Wishes;
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Channels that a stream can have.
@@ -216,9 +217,11 @@ pub struct RingHeader {
     begun: AtomicU64,
     /// Position up to which the samples are written.
     written: AtomicU64,
+    /// Of a stream that plays.
+    wishes: Wishes,
 }
 
-same_for_all_widths!(RingHeader: 4096 bytes; begun at 16, written at 24);
+same_for_all_widths!(RingHeader: 4096 bytes; begun at 16, written at 24, wishes at 32);
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<RingHeader>() == HEADER_BYTES);
@@ -256,6 +259,12 @@ impl RingHeader {
         // Acquire: pairs with `publish`.
         // MUTATION: ring.written_relaxed
         self.written.load(Ordering::Acquire)
+    }
+
+    /// Returns the wishes of a stream that plays, whose program writes the ring.
+    #[must_use]
+    pub fn wishes(&self) -> &Wishes {
+        &self.wishes
     }
 
     /// Returns whether a copy of published frames from `position` on, which was made just before,

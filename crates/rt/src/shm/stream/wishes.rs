@@ -11,13 +11,21 @@ pub const WISHES: usize = if cfg!(loom) { 2 } else { 24 };
 const SHARED_WORDS: usize = if cfg!(loom) { 2 } else { WISH_WORDS };
 
 /// The wishes of a stream. Its program writes; the server reads each once, copies it, and decides
-/// by the copy.
+/// by the copy. They lie in the program's own segment: with its ring, if it plays
+/// ([`RingHeader::wishes`](super::RingHeader::wishes)), or on a [page](WishPage) of their own.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Wishes {
+    all: NumberedRing<WISHES, SHARED_WORDS>,
+}
+
+/// The wishes of a stream that records, whose ring is the server's.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
 #[derive(Debug, Default)]
 pub struct WishPage {
     header: SegmentHeader,
-    wishes: NumberedRing<WISHES, SHARED_WORDS>,
+    wishes: Wishes,
 }
 
 same_for_all_widths!(WishPage: 4096 bytes; wishes at 16);
@@ -46,12 +54,20 @@ pub enum Acknowledgement {
 }
 
 impl WishPage {
+    /// Returns the wishes.
+    #[must_use]
+    pub fn wishes(&self) -> &Wishes {
+        &self.wishes
+    }
+}
+
+impl Wishes {
     /// Publishes wish `number`; the first is 1. There must be
     /// [room](super::StreamPage::has_room_for) for it, else it replaces one that may not have been
     /// read. One thread of the program.
     pub fn publish(&self, number: u64, wish: Wish) {
         let words = wish.to_words();
-        self.wishes.write(number, &core::array::from_fn(|word| words[word]));
+        self.all.write(number, &core::array::from_fn(|word| words[word]));
     }
 }
 
@@ -64,8 +80,8 @@ pub struct WishReader {
 impl WishReader {
     /// Returns the number of the next wish, and the wish unless its words make no sense; `None` if
     /// there is none yet. Thread: cycle.
-    pub fn next(&mut self, page: &WishPage) -> Option<(u64, Option<Wish>)> {
-        let (number, shared) = self.cursor.next(&page.wishes)?;
+    pub fn next(&mut self, wishes: &Wishes) -> Option<(u64, Option<Wish>)> {
+        let (number, shared) = self.cursor.next(&wishes.all)?;
         let mut words = [0; WISH_WORDS];
         words.iter_mut().zip(shared).for_each(|(word, shared)| *word = shared);
         Some((number, Wish::from_words(&words)))

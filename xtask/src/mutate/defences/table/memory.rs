@@ -113,12 +113,6 @@ pub(super) const MEMORY: &[Defence] = &[
         "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_plays",
     ),
     unit(
-        "stream.wishes_not_pinned",
-        Delete,
-        SYS,
-        "memory::pin::tests::the_kernel_merges_no_page_of_a_stream_that_plays",
-    ),
-    unit(
         "record_stream.wishes_not_pinned",
         Delete,
         SYS,
