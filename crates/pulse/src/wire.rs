@@ -10,6 +10,7 @@ mod manager;
 mod memory;
 mod object_message;
 mod packet;
+mod program_bytes;
 pub(crate) mod ring_offer;
 mod tagstruct;
 
@@ -25,4 +26,5 @@ pub(crate) use object_message::{ObjectMessage, object_reply};
 pub(crate) use packet::{
     Packet, Request, Unreadable, error, event, read, reply, reply_head, request, success,
 };
+pub(crate) use program_bytes::ProgramBytes;
 pub(crate) use tagstruct::MAX_VOLUME;

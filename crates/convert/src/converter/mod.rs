@@ -84,18 +84,23 @@ impl PlaybackConverter {
         (taken, frames)
     }
 
-    /// Copies whole frames of 16 bits as they are, if nothing else [is to be
-    /// done](Self::only_decodes) to them: as many as have room. Returns how many bytes that took;
-    /// none while an incomplete frame waits for the rest of it.
-    pub fn copy_16(&mut self, bytes: &[u8], room: &mut [u8]) -> usize {
+    /// Has `copy` copy whole frames of 16 bits as they are, if nothing else [is to be
+    /// done](Self::only_decodes) to them: as many of `bytes` bytes as have room. Returns how many
+    /// bytes that took; none while an incomplete frame waits for the rest of it.
+    pub fn copy_16(
+        &mut self,
+        bytes: usize,
+        room: &mut [u8],
+        copy: impl FnOnce(&mut [u8]),
+    ) -> usize {
         let frame_bytes = self.decoder.frame_bytes();
-        let frames = bytes.len().min(room.len()) / frame_bytes;
+        let frames = bytes.min(room.len()) / frame_bytes;
         let is_16 = self.decoder.format() == SampleFormat::Linear(dsp::Format::S16Le);
         if !is_16 || !self.only_decodes() || !self.decoder.partial().is_empty() {
             return 0;
         }
         let taken = frames * frame_bytes;
-        room[..taken].copy_from_slice(&bytes[..taken]);
+        copy(&mut room[..taken]);
         self.pipeline.start_at(self.position() + frames as u64);
         taken
     }

@@ -130,7 +130,7 @@ impl<D: Devices> FrontEnd<D> {
                         self.announce_states(now_ns);
                     }
                 } else if let Some(upload) = self.upload_of(client, channel) {
-                    upload.append(bytes);
+                    upload.append(&bytes.read());
                 }
             }
         }

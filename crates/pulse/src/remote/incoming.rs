@@ -100,8 +100,8 @@ pub(super) enum Incoming {
 pub(super) struct NoMemory;
 
 impl Segment for NoMemory {
-    fn read(&self, _offset: u64, _length: usize) -> Vec<u8> {
-        Vec::new()
+    fn read(&self, _offset: u64, _into: &mut [u8]) -> usize {
+        0
     }
 }
 
@@ -141,7 +141,7 @@ impl IncomingReader {
         self.frames.push(bytes, |frame| match frame {
             Frame::Samples { channel: of, bytes, .. } => {
                 if *channel == Some(of) && direction == Direction::Record {
-                    emit(Incoming::Event(RemoteEvent::Samples(bytes.to_vec())));
+                    emit(Incoming::Event(RemoteEvent::Samples(bytes.read().into_owned())));
                 }
             }
             Frame::Packet(packet) => {

@@ -82,9 +82,9 @@ enum Rings {
 struct Memory(Foreign<OwnedFd>);
 
 impl Segment for Memory {
-    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
+    fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         let memfd = self.0.get();
-        memfd.and_then(|memfd| read_unmapped(memfd, offset, length).ok()).unwrap_or_default()
+        memfd.and_then(|memfd| read_unmapped(memfd, offset, into).ok()).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A connection's bytes as frames, however they are cut.
 
+use super::ProgramBytes;
 use super::descriptor::{Block, Content, DESCRIPTOR_BYTES, Descriptor};
 use super::memory::SharedMemory;
 use super::{Seek, Segment, ring_offer};
@@ -17,7 +18,7 @@ const READ_BYTES: usize = 64 << 10;
 const READ_BYTES_WITH_BLOCKS: usize = 1 << 10;
 
 /// One frame, or a piece of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Frame<'a> {
     /// A whole packet.
     Packet(&'a [u8]),
@@ -28,7 +29,7 @@ pub(crate) enum Frame<'a> {
         /// Where they go. Pieces of one frame follow each other.
         seek: Seek,
         /// What has arrived of them.
-        bytes: &'a [u8],
+        bytes: ProgramBytes<'a>,
         /// How many more bytes of the stream have arrived in the blocks that follow directly; 0 for
         /// samples in the socket.
         following: u64,
@@ -212,7 +213,7 @@ impl<S: Segment> FrameReader<S> {
         self.body = (missing > 0).then_some((content, missing));
         match content {
             Content::Samples { channel, seek } => {
-                emit(Frame::Samples { channel, seek, bytes: taken, following: 0 });
+                emit(Frame::Samples { channel, seek, bytes: taken.into(), following: 0 });
                 let next = Content::Samples { channel, seek: Seek::Relative(0) };
                 self.body = self.body.map(|_| (next, missing));
             }
@@ -245,9 +246,10 @@ impl<S: Segment> FrameReader<S> {
                 }
             }
             Content::Block { channel, seek } => {
-                let bytes = self.memory.read(bytes)?;
                 let following = bytes_of_blocks(rest, channel);
-                emit(Frame::Samples { channel, seek, bytes: &bytes, following });
+                self.memory.block(bytes, |bytes| {
+                    emit(Frame::Samples { channel, seek, bytes, following });
+                })?;
             }
             Content::Revoked(block) => self.memory.revoked(block),
             // Nothing is sent in blocks.
@@ -307,9 +309,9 @@ mod tests {
                     assert_eq!(channel, 5);
                     match frames.last_mut() {
                         Some((Some(_), before)) if seek == Seek::Relative(0) => {
-                            before.extend(bytes)
+                            before.extend(&*bytes.read())
                         }
-                        _ => frames.push((Some(seek), bytes.to_vec())),
+                        _ => frames.push((Some(seek), bytes.read().into_owned())),
                     }
                 }
             })?;

@@ -3,11 +3,12 @@
 //! A block is copied when its frame comes, so the program could have it back at once. That would
 //! wake it for nothing: blocks are released together with the next packet, or when many wait.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::FrameError;
 use super::descriptor::{Block, DESCRIPTOR_BYTES, release};
 use super::tagstruct;
+use super::{FrameError, ProgramBytes};
 
 /// Most segments of one connection. libpulse has one.
 const MAX_SEGMENTS: usize = 4;
@@ -21,17 +22,19 @@ const REGISTER: u32 = 103;
 
 /// A segment of memory of a program, which may change and shrink at any time.
 pub(crate) trait Segment {
-    /// Returns as many bytes from this one on, or those that there are.
-    fn read(&self, offset: u64, length: usize) -> Vec<u8>;
+    /// Reads bytes from this one on; returns how many there are.
+    fn read(&self, offset: u64, into: &mut [u8]) -> usize;
 }
 
 /// Bytes in this process, for tests and the fuzzer.
 #[cfg(any(test, fuzzing))]
 impl Segment for Vec<u8> {
-    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
+    fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         let there = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
         let there = there.unwrap_or_default();
-        there[..length.min(there.len())].into()
+        let bytes = into.len().min(there.len());
+        into[..bytes].copy_from_slice(&there[..bytes]);
+        bytes
     }
 }
 
@@ -42,7 +45,7 @@ pub(super) struct SharedMemory<S> {
     segments: BTreeMap<u32, S>,
     /// Those that came with bytes of a packet that is not complete.
     arrived: Vec<S>,
-    /// Numbers of blocks that have been read.
+    /// Numbers of blocks that have been taken.
     to_release: Vec<u32>,
 }
 
@@ -100,24 +103,30 @@ impl<S: Segment> SharedMemory<S> {
         Ok(true)
     }
 
-    /// Reads a block, and notes that it is to be released.
+    /// Passes a block to `take`, which reads it once, and notes that it is to be released.
     ///
     /// # Errors
-    /// There is no such segment, or it has not as many bytes.
-    pub fn read(&mut self, place: &[u8]) -> Result<Vec<u8>, FrameError> {
+    /// There is no such segment, or it has not as many bytes as were read.
+    pub fn block(
+        &mut self,
+        place: &[u8],
+        take: impl FnOnce(ProgramBytes<'_>),
+    ) -> Result<(), FrameError> {
         let block = Block::read(place).ok_or(FrameError::Kind)?;
         // MUTATION: read.blocks_of_any_length
         if block.length > MAX_BLOCK_BYTES {
             return Err(FrameError::Length(block.length));
         }
         let segment = self.segments.get(&block.segment).ok_or(FrameError::Block)?;
-        let bytes = segment.read(block.offset.into(), block.length as usize);
+        let is_cut = Cell::new(false);
+        let (offset, length) = (block.offset.into(), block.length as usize);
+        take(ProgramBytes::in_block(segment, offset, length, &is_cut));
         // MUTATION: read.short_blocks_are_played
-        if bytes.len() < block.length as usize {
+        if is_cut.get() {
             return Err(FrameError::Block);
         }
         self.to_release.push(block.number);
-        Ok(bytes)
+        Ok(())
     }
 
     /// A program has taken a block back, whose number another one may have from now on.
@@ -162,6 +171,11 @@ mod tests {
         memory
     }
 
+    fn read(memory: &mut SharedMemory<Vec<u8>>, place: &[u8]) -> Result<Vec<u8>, FrameError> {
+        let mut bytes = Vec::new();
+        memory.block(place, |block| bytes = block.read().into_owned()).map(|()| bytes)
+    }
+
     fn releases(memory: &mut SharedMemory<Vec<u8>>) -> Vec<u8> {
         memory.take_releases().flatten().collect()
     }
@@ -169,8 +183,8 @@ mod tests {
     #[test]
     fn a_block_is_read_where_it_says_and_released_once() {
         let mut memory = shared(100);
-        assert_eq!(memory.read(&place(9, 5, 10, 3)), Ok(vec![10, 11, 12]));
-        assert_eq!(memory.read(&place(8, 5, 97, 3)), Ok(vec![97, 98, 99]));
+        assert_eq!(read(&mut memory, &place(9, 5, 10, 3)), Ok(vec![10, 11, 12]));
+        assert_eq!(read(&mut memory, &place(8, 5, 97, 3)), Ok(vec![97, 98, 99]));
         assert_eq!(releases(&mut memory), [release(9), release(8)].concat());
         assert!(releases(&mut memory).is_empty());
     }
@@ -181,9 +195,10 @@ mod tests {
         for place in
             [place(9, 6, 0, 3), place(9, 5, 98, 3), place(9, 5, u32::MAX, 1), place(9, 5, 0, 101)]
         {
-            assert_eq!(memory.read(&place), Err(FrameError::Block));
+            assert_eq!(read(&mut memory, &place), Err(FrameError::Block));
         }
-        assert_eq!(memory.read(&place(9, 5, 0, 65_537)), Err(FrameError::Length(65_537)));
+        let long = read(&mut memory, &place(9, 5, 0, 65_537));
+        assert_eq!(long, Err(FrameError::Length(65_537)));
         assert!(releases(&mut memory).is_empty());
     }
 
@@ -191,7 +206,7 @@ mod tests {
     fn a_block_that_is_taken_back_is_not_released() {
         let mut memory = shared(100);
         for number in [1, 2, 3] {
-            memory.read(&place(number, 5, 0, 1)).expect("there");
+            read(&mut memory, &place(number, 5, 0, 1)).expect("there");
         }
         memory.revoked(2);
         memory.revoked(7);
@@ -202,7 +217,7 @@ mod tests {
     fn blocks_are_released_before_a_program_has_none_left() {
         let mut memory = shared(100);
         let read = (0..200).take_while(|number| {
-            memory.read(&place(*number, 5, 0, 1)).expect("there");
+            read(&mut memory, &place(*number, 5, 0, 1)).expect("there");
             !memory.has_many_to_release()
         });
         assert_eq!(read.count() + 1, MOST_WAITING);

@@ -6,7 +6,6 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::buffer::spare_capacity;
 use rustix::io::{pread, retry_on_intr};
 
 use super::{Seals, Segment, SegmentError, SegmentRequirements};
@@ -25,22 +24,21 @@ pub fn examine_unmapped(memfd: impl AsFd) -> Result<(), SegmentError> {
     Segment::examine(memfd, &wanted).map(drop)
 }
 
-/// Returns `length` bytes from `offset` on, or those that there are: fewer if the segment ends
-/// before.
+/// Reads bytes from `offset` on; returns how many there were: fewer than `into` has room for if the
+/// segment ends before.
 ///
 /// # Errors
 /// Those of `pread`: it is not open for reading.
-pub fn read_unmapped(memfd: impl AsFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(length);
-    while bytes.len() < length {
-        let at = offset.saturating_add(bytes.len() as u64);
-        if retry_on_intr(|| pread(&memfd, spare_capacity(&mut bytes), at))? == 0 {
-            break;
+pub fn read_unmapped(memfd: impl AsFd, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < into.len() {
+        let at = offset.saturating_add(read as u64);
+        match retry_on_intr(|| pread(&memfd, &mut into[read..], at))? {
+            0 => break,
+            bytes => read += bytes,
         }
     }
-    // There may be more room than was asked for.
-    bytes.truncate(length);
-    Ok(bytes)
+    Ok(read)
 }
 
 #[cfg(test)]
@@ -57,11 +55,15 @@ mod tests {
         let memfd = memfd_create("consort-test", MemfdFlags::CLOEXEC).unwrap();
         write(&memfd, b"0123456789").unwrap();
         examine_unmapped(&memfd).unwrap();
-        assert_eq!(read_unmapped(&memfd, 2, 4).unwrap(), b"2345");
+        let read = |offset| {
+            let mut bytes = [0; 4];
+            read_unmapped(&memfd, offset, &mut bytes).map(|read| bytes[..read].to_vec())
+        };
+        assert_eq!(read(2).unwrap(), b"2345");
         ftruncate(&memfd, 3).unwrap();
-        assert_eq!(read_unmapped(&memfd, 2, 4).unwrap(), b"2");
-        assert_eq!(read_unmapped(&memfd, 1 << 40, 4).unwrap(), b"");
-        assert!(read_unmapped(&memfd, u64::MAX, 4).is_err());
+        assert_eq!(read(2).unwrap(), b"2");
+        assert_eq!(read(1 << 40).unwrap(), b"");
+        assert!(read(u64::MAX).is_err());
     }
 
     #[test]

@@ -168,7 +168,8 @@ fn a_stream_plays_while_blocks_that_have_arrived_wait_to_be_read() {
     let bytes = vec![1; 64 << 10];
     let mut write = |following: u64| {
         let (channel, seek) = (stream.channel, Seek::Relative(0));
-        let samples = Frame::Samples { channel, seek, bytes: &bytes, following };
+        let bytes = bytes.as_slice().into();
+        let samples = Frame::Samples { channel, seek, bytes, following };
         scene.front_end.frame(client, samples, 0);
         let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
         input.playback.runs()

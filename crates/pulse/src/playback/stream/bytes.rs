@@ -7,7 +7,7 @@ use client::stream::Wish;
 use super::motion::LEAST_BEGINNING_US;
 use super::{Notice, Playback};
 use crate::output::Output;
-use crate::wire::Seek;
+use crate::wire::{ProgramBytes, Seek};
 
 /// Bytes that are converted at once.
 const PIECE_BYTES: usize = 4096;
@@ -24,12 +24,18 @@ const REWRITING_AHEAD_NS: u64 = 2_000_000_000 / REWRITING_PART;
 impl<O: Output> Playback<O> {
     /// Takes bytes of the program.
     pub fn write(&mut self, seek: Seek, bytes: &[u8], now_ns: u64) {
-        self.write_before(0, seek, bytes, now_ns);
+        self.write_before(0, seek, bytes.into(), now_ns);
     }
 
     /// Takes bytes of the program; `following` more have arrived and are written next. The stream
     /// may begin before those are converted.
-    pub fn write_before(&mut self, following: u64, seek: Seek, bytes: &[u8], now_ns: u64) {
+    pub fn write_before(
+        &mut self,
+        following: u64,
+        seek: Seek,
+        bytes: ProgramBytes<'_>,
+        now_ns: u64,
+    ) {
         // Programs count the offset as well.
         let moved = if let Seek::Relative(offset) = seek { offset } else { 0 };
         self.requested = self.requested.saturating_sub(moved).saturating_sub(bytes.len() as i64);
@@ -52,7 +58,7 @@ impl<O: Output> Playback<O> {
 
     /// Converts bytes of the program; if they are enough for the stream to begin, it does so with
     /// the first of them, while the others are converted.
-    fn take(&mut self, bytes: &[u8], following: u64, now_ns: u64) {
+    fn take(&mut self, bytes: ProgramBytes<'_>, following: u64, now_ns: u64) {
         let queued = self.queued(now_ns);
         let waits = self.prebuffers && self.backlog.is_empty();
         if !waits || !self.has_prebuffer(queued + bytes.len() as u64, following) {
@@ -60,7 +66,7 @@ impl<O: Output> Playback<O> {
         }
         let least = u64::from(self.pace().bytes(LEAST_BEGINNING_US));
         let first = usize::try_from(least.saturating_sub(queued)).unwrap_or(usize::MAX);
-        let (first, others) = bytes.split_at(first.min(bytes.len()));
+        let (first, others) = bytes.split_at(first);
         self.append(first);
         if others.is_empty() {
             return;
@@ -106,7 +112,8 @@ impl<O: Output> Playback<O> {
 
     /// Converts bytes into the ring; returns how many had room.
     fn convert(&mut self, bytes: &[u8]) -> usize {
-        let mut taken = self.decode(bytes);
+        let mut taken = self.copy(bytes.into());
+        taken += self.decode(&bytes[taken..]);
         while taken < bytes.len() {
             let room = self.output.room() as u64;
             let most = usize::try_from(self.converter.most_bytes(room)).unwrap_or(usize::MAX);
@@ -123,30 +130,43 @@ impl<O: Output> Playback<O> {
         taken
     }
 
-    /// Puts whole frames into the ring, if nothing is to be done to them but to decode them where
-    /// it has planes; returns how many bytes had room.
+    /// Puts whole frames into the ring, if that has them as they come; returns how many bytes had
+    /// room.
+    fn copy(&mut self, bytes: ProgramBytes<'_>) -> usize {
+        let Self { converter, output, .. } = self;
+        let mut left = bytes;
+        while output.holds_frames() && !left.is_empty() {
+            let mut taken = 0;
+            output.write_frames_in_place(|room| {
+                taken = converter.copy_16(left.len(), room, |room| left.copy(room));
+                taken
+            });
+            if taken == 0 {
+                break;
+            }
+            left = left.split_at(taken).1;
+        }
+        bytes.len() - left.len()
+    }
+
+    /// Puts whole frames into the ring, if nothing is to be done to them but to decode them, and
+    /// that has planes; returns how many bytes had room.
     fn decode(&mut self, bytes: &[u8]) -> usize {
         let Self { converter, output, .. } = self;
         let mut all_taken = 0;
-        loop {
+        while !output.holds_frames() {
             let (left, mut taken) = (&bytes[all_taken..], 0);
-            if output.holds_frames() {
-                output.write_frames_in_place(|room| {
-                    taken = converter.copy_16(left, room);
-                    taken
-                });
-            } else {
-                output.write_in_place(|planes| {
-                    let (bytes, frames) = converter.decode_into(left, planes);
-                    taken = bytes;
-                    frames
-                });
-            }
+            output.write_in_place(|planes| {
+                let (bytes, frames) = converter.decode_into(left, planes);
+                taken = bytes;
+                frames
+            });
             if taken == 0 {
-                return all_taken;
+                break;
             }
             all_taken += taken;
         }
+        all_taken
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.
@@ -166,13 +186,19 @@ impl<O: Output> Playback<O> {
         self.heard.begin(self.output.written(), index, self.program.rate_hz);
     }
 
-    fn append(&mut self, bytes: &[u8]) {
+    fn append(&mut self, bytes: ProgramBytes<'_>) {
         self.replaced.drain(..bytes.len().min(self.replaced.len()));
         self.write_index = self.write_index.saturating_add(bytes.len() as i64);
         self.fill();
         // Mostly there is room for all of them.
-        let taken = if self.backlog.is_empty() { self.convert(bytes) } else { 0 };
-        self.backlog.extend(&bytes[taken..]);
+        let taken = if self.backlog.is_empty() { self.copy(bytes) } else { 0 };
+        let (_, left) = bytes.split_at(taken);
+        if left.is_empty() {
+            return;
+        }
+        let left = left.read();
+        let taken = if self.backlog.is_empty() { self.convert(&left) } else { 0 };
+        self.backlog.extend(&left[taken..]);
     }
 
     fn seek(&mut self, seek: Seek, now_ns: u64) {
@@ -224,7 +250,7 @@ impl<O: Output> Playback<O> {
         let replaced = std::mem::take(&mut self.replaced);
         self.write_index = first;
         self.splice(self.runs);
-        self.append(&before[from..]);
+        self.append(before[from..].into());
         self.replaced = replaced;
     }
 
@@ -275,7 +301,7 @@ impl<O: Output> Playback<O> {
         let (begun, missing) = (all.len() % sample.len(), bytes - all.len());
         let silence = sample.repeat(missing / sample.len() + 2);
         all.extend_from_slice(&silence[begun..begun + missing]);
-        self.append(&all);
+        self.append(all.as_slice().into());
     }
 
     /// Goes on in the ring with what comes next, instead of what was written. It `played` until it

@@ -219,7 +219,7 @@ pub(super) const LIMITS: &[Defence] = &[
     ),
     unit(
         "read.short_blocks_are_played",
-        Replace("bytes.len() < block.length as usize", "false"),
+        Replace("is_cut.get()", "false"),
         PULSE,
         "wire::memory::tests::a_block_that_is_not_there_is_refused_and_not_released",
     ),
