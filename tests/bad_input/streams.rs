@@ -54,7 +54,7 @@ pub fn granted(wire: &mut Wire, stream: NewStream) -> (u32, RingShape) {
 }
 
 /// The memory of a stream: a ring of this shape.
-pub fn memory(shape: RingShape) -> OwnedFd {
+fn memory(shape: RingShape) -> OwnedFd {
     let ring = OwnRing::create(shape).expect("memory");
     ring.segment().fd().try_clone_to_owned().expect("a descriptor")
 }

@@ -25,8 +25,8 @@ pub struct PeerStream {
 }
 
 impl PeerStream {
-    /// Maps the ring that a program has sent for a stream of `shape`, and keeps its pages from being
-    /// merged. `page` is the server's page, which is made before.
+    /// Maps the ring that a program has sent for a stream of `shape`, and keeps its pages from
+    /// being merged. `page` is the server's page, which is made before.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with the ring.
