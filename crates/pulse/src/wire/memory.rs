@@ -3,7 +3,6 @@
 //! A block is copied when its frame comes, so the program could have it back at once. That would
 //! wake it for nothing: blocks are released together with the next packet, or when many wait.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::descriptor::{Block, DESCRIPTOR_BYTES, release};
@@ -106,7 +105,7 @@ impl<S: Segment> SharedMemory<S> {
     /// Passes a block to `take`, which reads it once, and notes that it is to be released.
     ///
     /// # Errors
-    /// There is no such segment, or it has not as many bytes as were read.
+    /// There is no such segment, or it has not as many bytes.
     pub fn block(
         &mut self,
         place: &[u8],
@@ -118,13 +117,12 @@ impl<S: Segment> SharedMemory<S> {
             return Err(FrameError::Length(block.length));
         }
         let segment = self.segments.get(&block.segment).ok_or(FrameError::Block)?;
-        let is_cut = Cell::new(false);
-        let (offset, length) = (block.offset.into(), block.length as usize);
-        take(ProgramBytes::in_block(segment, offset, length, &is_cut));
+        let (offset, length) = (u64::from(block.offset), u64::from(block.length));
         // MUTATION: read.short_blocks_are_played
-        if is_cut.get() {
+        if length > 0 && segment.read(offset + length - 1, &mut [0]) == 0 {
             return Err(FrameError::Block);
         }
+        take(ProgramBytes::in_block(segment, offset, block.length as usize));
         self.to_release.push(block.number);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Samples as a program has sent them.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use super::Segment;
 
@@ -18,7 +17,7 @@ enum Place<'a> {
     Here(&'a [u8]),
     /// In memory that its program may change and cut short at any time: read once, to where they
     /// are needed.
-    There { segment: &'a dyn Segment, offset: u64, is_cut: &'a Cell<bool> },
+    There { segment: &'a dyn Segment, offset: u64 },
 }
 
 impl std::fmt::Debug for Place<'_> {
@@ -31,15 +30,9 @@ impl std::fmt::Debug for Place<'_> {
 }
 
 impl<'a> ProgramBytes<'a> {
-    /// Returns a block of a program's memory. `is_cut` is set when some of it turns out not to be
-    /// there.
-    pub fn in_block(
-        segment: &'a dyn Segment,
-        offset: u64,
-        length: usize,
-        is_cut: &'a Cell<bool>,
-    ) -> Self {
-        Self { place: Place::There { segment, offset, is_cut }, length }
+    /// Returns a block of a program's memory.
+    pub fn in_block(segment: &'a dyn Segment, offset: u64, length: usize) -> Self {
+        Self { place: Place::There { segment, offset }, length }
     }
 
     /// Returns how many there are.
@@ -57,8 +50,8 @@ impl<'a> ProgramBytes<'a> {
         let at = at.min(self.length);
         let place = match self.place {
             Place::Here(bytes) => Place::Here(&bytes[at..]),
-            Place::There { segment, offset, is_cut } => {
-                Place::There { segment, offset: offset + at as u64, is_cut }
+            Place::There { segment, offset } => {
+                Place::There { segment, offset: offset + at as u64 }
             }
         };
         let first = match self.place {
@@ -73,9 +66,8 @@ impl<'a> ProgramBytes<'a> {
     pub fn copy(self, into: &mut [u8]) {
         match self.place {
             Place::Here(bytes) => into.copy_from_slice(&bytes[..into.len()]),
-            Place::There { segment, offset, is_cut } => {
+            Place::There { segment, offset } => {
                 let read = segment.read(offset, into);
-                is_cut.set(is_cut.get() || read < into.len());
                 into[read..].fill(0);
             }
         }
@@ -106,8 +98,8 @@ mod tests {
 
     #[test]
     fn bytes_in_a_block_are_those_in_memory_and_zero_where_it_was_cut() {
-        let (segment, is_cut) = (vec![1, 2, 3, 4, 5, 6], Cell::new(false));
-        let block = ProgramBytes::in_block(&segment, 1, 4, &is_cut);
+        let segment = vec![1, 2, 3, 4, 5, 6];
+        let block = ProgramBytes::in_block(&segment, 1, 4);
         let (first, others) = block.split_at(3);
         assert_eq!((&*first.read(), &*others.read()), (&[2, 3, 4][..], &[5][..]));
         let mut into = [0; 2];
@@ -116,9 +108,7 @@ mod tests {
             (into, block.split_at(9).0.len(), block.split_at(9).1.is_empty()),
             ([2, 3], 4, true)
         );
-        assert!(!is_cut.get());
-        let beyond = ProgramBytes::in_block(&segment, 4, 4, &is_cut);
+        let beyond = ProgramBytes::in_block(&segment, 4, 4);
         assert_eq!(&*beyond.read(), [5, 6, 0, 0]);
-        assert!(is_cut.get());
     }
 }
