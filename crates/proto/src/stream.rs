@@ -3,8 +3,8 @@
 //!
 //! 1. [`StreamRequest::Device`]: the rate and the channels to convert to.
 //! 2. [`StreamRequest::Open`]: the server grants a ring, which may be smaller than asked for.
-//! 3. The program makes the ring and a page of wishes, and [`StreamRequest::Begin`] brings both.
-//!    The ring of a stream that records is the server's.
+//! 3. The program makes the ring, in which its wishes lie, and [`StreamRequest::Begin`] brings it.
+//!    The ring of a stream that records is the server's: its program brings a page of wishes.
 //!
 //! From then on, everything goes through this memory. Only a wish that shall be obeyed at once
 //! needs a [`StreamRequest::Call`], since the device may sleep.

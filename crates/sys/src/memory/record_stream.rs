@@ -59,8 +59,7 @@ impl RecordStream {
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
     pub fn lock(&self) -> Result<(), RingNotLocked> {
-        // Both pages are populated already.
-        let pages = [self.wishes.lock_on_fault(), self.page.lock_on_fault()];
+        let pages = [self.wishes.lock(), self.page.lock()];
         pages.into_iter().collect::<Result<(), _>>().map_err(|source| RingNotLocked {
             bytes: self.ring.shape().bytes(),
             lockable: None,

@@ -113,6 +113,16 @@ impl<T: Layout> Shared<T> {
         self.mapping.lock_on_fault()
     }
 
+    /// Keeps all pages in memory from now on, also those that the kernel has taken since they were
+    /// populated.
+    ///
+    /// # Errors
+    /// See [`Mapping::lock_on_fault`]; there is no memory.
+    pub(super) fn lock(&self) -> io::Result<()> {
+        self.mapping.lock_on_fault()?;
+        self.mapping.populate(0..self.mapping.len()).map_err(io::Error::other)
+    }
+
     /// Populates all pages, which others could discard until now, and keeps the kernel from merging
     /// them.
     ///

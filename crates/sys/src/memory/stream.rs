@@ -58,8 +58,7 @@ impl PeerStream {
     /// # Errors
     /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
     pub fn reserve(&self) -> Result<(), RingNotLocked> {
-        // The page is populated already.
-        self.page.lock_on_fault().map_err(|source| RingNotLocked {
+        self.page.lock().map_err(|source| RingNotLocked {
             bytes: self.ring.shape().bytes(),
             lockable: None,
             source,

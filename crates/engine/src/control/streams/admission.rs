@@ -10,7 +10,6 @@ use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingSamples, RingShape};
 
-use super::beginning::unusable;
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
 use super::feeds::Feed;
@@ -44,7 +43,8 @@ impl Streams {
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
         let ring = (channels, ring_samples(&new)?);
-        let page = GrantedPage::create().map_err(unusable)?;
+        let page = GrantedPage::create()
+            .map_err(|error| refused(format!("no memory for a stream: {error}")))?;
         let Some(grant) = self.budget.grant(account, ring, new.depth_frames) else {
             let advice = "end other programs that play, or let this server lock more memory";
             return Err(refused(format!("no memory is left for another stream: {advice}")));

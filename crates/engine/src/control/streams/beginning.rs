@@ -232,7 +232,7 @@ impl OpenStream {
     }
 }
 
-pub(super) fn unusable(error: SegmentError) -> RequestError {
+fn unusable(error: SegmentError) -> RequestError {
     RequestError::Memory(error.to_string())
 }
 
