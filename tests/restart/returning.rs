@@ -171,9 +171,11 @@ fn a_new_quantum_is_announced_before_its_first_cycle() {
     let before = witness.state();
     server.kill();
     server.start_another(&["--quantum", "128"]);
-    eventually("it is back", || witness.state().contains("quantum 128").then_some(()));
+    // It has the new quantum before it is notified, on another thread.
+    eventually("it is notified", || (witness.lines("quantum ").len() > 1).then_some(()));
     server.await_connection("system:capture_1", "witness:in");
-    assert!(before.contains("quantum 256"), "{before}");
+    let after = witness.state();
+    assert!(before.contains("quantum 256") && after.contains("quantum 128"), "{before}, {after}");
     assert_eq!(witness.lines("quantum "), ["256", "128"]);
     let seen = witness.seen();
     assert!(seen.ran > 0 && seen.unknown == 0 && seen.backwards == 0, "{seen:?}");

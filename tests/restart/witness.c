@@ -99,12 +99,15 @@ static void print_port(const char *label, jack_port_t *port) {
 
 static void print_state(void) {
     char *uuid = jack_get_uuid_for_client_name(client, jack_get_client_name(client));
+    /* One line, whatever callbacks print meanwhile. */
+    flockfile(stdout);
     printf("state name %s uuid %s rate %u quantum %u thread %d", jack_get_client_name(client), uuid ? uuid : "none",
            jack_get_sample_rate(client), jack_get_buffer_size(client), (int)thread_seen);
     print_port("in", input);
     print_port("out", output);
     printf("\n");
     fflush(stdout);
+    funlockfile(stdout);
     jack_free(uuid);
 }
 
