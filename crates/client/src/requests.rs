@@ -10,7 +10,7 @@ use proto::request::{Numbered, Reply, Request};
 use proto::{MAX_PACKET_BYTES, decode, encode};
 use sys::clock::now_ns;
 use sys::runtime_directory::ControlSockets;
-use sys::socket::{Connection, SocketError};
+use sys::socket::{Connection, Received, SocketError};
 
 use crate::Error;
 use crate::locked::locked;
@@ -41,9 +41,12 @@ pub(crate) struct Requests {
 struct Exchange {
     number: u32,
     buffer: Vec<u8>,
-    /// Requests that were started, with their replies if these came before they were awaited.
-    started: Vec<(u32, Option<Reply>)>,
+    /// Requests that were started, with their answers as far as these have come.
+    started: Vec<(u32, Option<Answer>)>,
 }
+
+/// A reply, and the descriptors that came with it.
+pub(crate) type Answer = (Reply, Vec<OwnedFd>);
 
 /// The result of the handshake.
 #[derive(Debug)]
@@ -135,7 +138,7 @@ impl Requests {
         &self,
         request: Request,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(Reply, Vec<OwnedFd>), Error> {
+    ) -> Result<Answer, Error> {
         if self.is_gone() {
             return Err(Error::ServerGone);
         }
@@ -155,41 +158,69 @@ impl Requests {
         let answer = self
             .send(&mut exchange, request, descriptors, deadline_ns)
             .and_then(|number| self.await_reply(&mut exchange, number, deadline_ns));
-        match self.answered(answer, seconds)? {
-            (Reply::Error(error), _) => Err(Error::Refused(error)),
-            reply => Ok(reply),
-        }
+        accepted(self.answered(answer, seconds)?)
     }
 
-    /// Sends a request, and returns its number: its reply is [finished](Self::finish) later, and
-    /// others may be asked before.
-    pub(crate) fn start(&self, request: Request) -> Result<u32, Error> {
+    /// Sends a request, and returns its number: its answer is taken [later](Self::finish), or the
+    /// request [abandoned](Self::abandon). Others may be asked before.
+    pub(crate) fn start(
+        &self,
+        request: Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<u32, Error> {
         if self.is_gone() {
             return Err(Error::ServerGone);
         }
         let mut exchange = locked(&self.exchange);
         let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
-        let number = self.send(&mut exchange, request, &[], deadline_ns);
+        let number = self.send(&mut exchange, request, descriptors, deadline_ns);
         let number = self.answered(number, PATIENCE_SECONDS)?;
         exchange.started.push((number, None));
         Ok(number)
     }
 
-    /// Waits, in bounded time, for the reply to a request that was started. A refusal is an error.
-    pub(crate) fn finish(&self, number: u32) -> Result<Reply, Error> {
+    /// Waits, in bounded time, for the answer to a request that was started. A refusal is an error.
+    pub(crate) fn finish(&self, number: u32) -> Result<Answer, Error> {
         let mut exchange = locked(&self.exchange);
-        let place = exchange.started.iter().position(|(started, _)| *started == number);
-        let early = place.and_then(|place| exchange.started.swap_remove(place).1);
-        let answer = match early {
-            Some(reply) => Ok((reply, Vec::new())),
+        let answer = match exchange.take_started(number) {
+            Some(answer) => Ok(answer),
             None => {
                 let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
                 self.await_reply(&mut exchange, number, deadline_ns)
             }
         };
-        match self.answered(answer, PATIENCE_SECONDS)? {
-            (Reply::Error(error), _) => Err(Error::Refused(error)),
-            (reply, _) => Ok(reply),
+        accepted(self.answered(answer, PATIENCE_SECONDS)?)
+    }
+
+    /// Returns the answer to a request that was started, if it was [read](Self::take_answers). A
+    /// refusal is an error.
+    pub(crate) fn try_finish(&self, number: u32) -> Result<Option<Answer>, Error> {
+        let mut exchange = locked(&self.exchange);
+        let mut started = exchange.started.iter();
+        if started.any(|(started, answer)| *started == number && answer.is_none()) {
+            return Ok(None);
+        }
+        exchange.take_started(number).map(accepted).transpose()
+    }
+
+    /// The answer to a request that was started is not wanted.
+    pub(crate) fn abandon(&self, number: u32) {
+        locked(&self.exchange).take_started(number);
+    }
+
+    /// Reads what has come, which is for requests that were started.
+    ///
+    /// # Errors
+    /// [`Error::ServerGone`] once the connection has ended.
+    pub(crate) fn take_answers(&self) -> Result<(), Error> {
+        let mut exchange = locked(&self.exchange);
+        loop {
+            let taken = match self.socket.try_receive(&mut exchange.buffer) {
+                Ok(received) => exchange.note(received, None),
+                Err(SocketError::NotReady) => return Ok(()),
+                Err(error) => Err(error.into()),
+            };
+            self.answered(taken, PATIENCE_SECONDS)?;
         }
     }
 
@@ -204,32 +235,6 @@ impl Requests {
                 Err(error)
             }
             Err(Failure::Malformed) => Err(Error::Protocol("its answer is not a reply")),
-        }
-    }
-
-    /// Sends a request whose reply comes some time later; no other may be asked before.
-    pub(crate) fn begin(&self, request: Request) -> Result<(), Error> {
-        let mut exchange = locked(&self.exchange);
-        exchange.number = exchange.number.wrapping_add(1);
-        let packet = encode(&Numbered { number: exchange.number, message: request });
-        let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
-        let sent = self.socket.send_until(&packet, &[], deadline_ns);
-        sent.map_err(|error| socket_error(error, PATIENCE_SECONDS))
-    }
-
-    /// Returns the reply to what was begun, if it has come.
-    pub(crate) fn take_reply(&self) -> Result<Option<Reply>, Error> {
-        let mut exchange = locked(&self.exchange);
-        let received = match self.socket.try_receive(&mut exchange.buffer) {
-            Ok(received) => received,
-            Err(SocketError::NotReady) => return Ok(None),
-            Err(error) => return Err(socket_error(error, 0)),
-        };
-        let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
-        match decode::<Numbered<Reply>>(packet).map(|reply| reply.message) {
-            Ok(Reply::Error(error)) => Err(Error::Refused(error)),
-            Ok(reply) => Ok(Some(reply)),
-            Err(_) => Err(Error::Protocol("its answer is not a reply")),
         }
     }
 
@@ -261,20 +266,11 @@ impl Requests {
         exchange: &mut Exchange,
         number: u32,
         deadline_ns: Option<u64>,
-    ) -> Result<(Reply, Vec<OwnedFd>), Failure> {
+    ) -> Result<Answer, Failure> {
         loop {
             let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
-            let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
-            let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-            // Number 0 answers a packet that the server could not read: too long, or with more
-            // descriptors than it had room for.
-            if reply.number == number || reply.number == 0 {
-                return Ok((reply.message, received.descriptors));
-            }
-            // Any other number belongs to a request that was started, or to an abandoned one.
-            let started = exchange.started.iter_mut().find(|(other, _)| *other == reply.number);
-            if let Some((_, early)) = started {
-                *early = Some(reply.message);
+            if let Some(answer) = exchange.note(received, Some(number))? {
+                return Ok(answer);
             }
         }
     }
@@ -287,6 +283,46 @@ impl Requests {
     /// Returns whether the connection has ended.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
+    }
+}
+
+/// A refusal is an error.
+fn accepted(answer: Answer) -> Result<Answer, Error> {
+    match answer {
+        (Reply::Error(error), _) => Err(Error::Refused(error)),
+        answer => Ok(answer),
+    }
+}
+
+impl Exchange {
+    /// Takes a packet of the server: returns the answer to the request that is `awaited`, and keeps
+    /// that to one that was started. Any other belongs to a request that was abandoned.
+    fn note(
+        &mut self,
+        received: Received,
+        awaited: Option<u32>,
+    ) -> Result<Option<Answer>, Failure> {
+        let packet = self.buffer.get(..received.bytes).unwrap_or_default();
+        let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
+        let answer = (reply.message, received.descriptors);
+        // Number 0 answers a packet that the server could not read: too long, or with more
+        // descriptors than it had room for.
+        if awaited.is_some_and(|awaited| reply.number == awaited || reply.number == 0) {
+            return Ok(Some(answer));
+        }
+        let started = self.started.iter_mut().find(|(started, early)| {
+            *started == reply.number || (reply.number == 0 && early.is_none())
+        });
+        if let Some((_, early)) = started {
+            *early = Some(answer);
+        }
+        Ok(None)
+    }
+
+    /// Forgets a request that was started; returns the answer to it, if that has come.
+    fn take_started(&mut self, number: u32) -> Option<Answer> {
+        let place = self.started.iter().position(|(started, _)| *started == number)?;
+        self.started.swap_remove(place).1
     }
 }
 
@@ -325,34 +361,49 @@ mod tests {
     }
 
     #[test]
-    fn the_reply_to_what_was_begun_is_taken_once_it_has_come() {
+    fn the_reply_to_what_was_started_is_taken_once_it_has_come() {
         let (requests, server) = pair();
-        requests.begin(Request::Status).unwrap();
-        assert_eq!(requests.take_reply().unwrap(), None, "it does not wait");
-        reply(&server, 1, Reply::Port(2));
-        assert_eq!(requests.take_reply().unwrap(), Some(Reply::Port(2)));
-        assert_eq!(requests.take_reply().unwrap(), None, "once");
+        let started = requests.start(Request::Status, &[]).unwrap();
+        let taken = || requests.try_finish(started).unwrap().map(|(reply, _)| reply);
+        requests.take_answers().unwrap();
+        assert_eq!(taken(), None, "it does not wait");
+        reply(&server, started, Reply::Port(2));
         drop(server);
-        assert!(matches!(requests.take_reply(), Err(Error::ServerGone)));
+        assert!(matches!(requests.take_answers(), Err(Error::ServerGone)));
+        assert_eq!(taken(), Some(Reply::Port(2)), "it had come before");
+        assert_eq!(taken(), None, "once");
+    }
+
+    #[test]
+    fn the_reply_to_what_was_abandoned_is_skipped() {
+        let (requests, server) = pair();
+        let started = requests.start(Request::Status, &[]).unwrap();
+        requests.abandon(started);
+        reply(&server, started, Reply::Port(2));
+        requests.take_answers().unwrap();
+        assert_eq!(requests.exchange.lock().unwrap().started.len(), 0);
+        reply(&server, started + 1, Reply::Port(3));
+        assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(3));
     }
 
     #[test]
     fn the_reply_to_what_was_started_is_kept_while_others_are_asked() {
         let (requests, server) = pair();
-        let started = [0, 1].map(|_| requests.start(Request::Status).unwrap());
+        let started = [0, 1].map(|_| requests.start(Request::Status, &[]).unwrap());
+        let finished = |number| requests.finish(number).map(|(reply, _)| reply);
         reply(&server, started[1], Reply::Port(6));
         reply(&server, started[0], Reply::Port(5));
         reply(&server, started[1] + 1, Reply::Port(7));
         assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(7));
-        assert_eq!(requests.finish(started[0]).unwrap(), Reply::Port(5));
-        assert_eq!(requests.finish(started[1]).unwrap(), Reply::Port(6));
-        let last = requests.start(Request::Status).unwrap();
+        assert_eq!(finished(started[0]).unwrap(), Reply::Port(5));
+        assert_eq!(finished(started[1]).unwrap(), Reply::Port(6));
+        let last = requests.start(Request::Status, &[]).unwrap();
         reply(&server, last, Reply::Error(RequestError::Quantum(0)));
-        assert!(matches!(requests.finish(last), Err(Error::Refused(_))));
-        let unanswered = requests.start(Request::Status).unwrap();
+        assert!(matches!(finished(last), Err(Error::Refused(_))));
+        let unanswered = requests.start(Request::Status, &[]).unwrap();
         drop(server);
-        assert!(matches!(requests.finish(unanswered), Err(Error::ServerGone)));
-        assert!(matches!(requests.start(Request::Status), Err(Error::ServerGone)));
+        assert!(matches!(finished(unanswered), Err(Error::ServerGone)));
+        assert!(matches!(requests.start(Request::Status, &[]), Err(Error::ServerGone)));
     }
 
     #[test]

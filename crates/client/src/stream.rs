@@ -36,6 +36,7 @@ pub use control::{NoRoomForWish, StreamControl};
 pub use converted::ConvertedReader;
 pub use devices::StreamDevice;
 pub(crate) use devices::device;
+pub use opening::Beginning;
 pub use planned::PlannedPlayback;
 pub use playback::{PlaybackStream, WishError};
 pub use reader::StreamReader;

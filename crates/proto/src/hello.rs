@@ -6,7 +6,7 @@ use crate::packet::{DecodeError, decode, encode};
 use crate::request::{POSITION_WORDS, RequestError};
 
 /// Version of all messages. Only the first twelve bytes of the first packet never change.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 const MAGIC: &[u8; 8] = b"consort\0";
 

@@ -4,7 +4,8 @@
 //! 1. [`StreamRequest::Device`]: the rate and the channels to convert to.
 //! 2. [`StreamRequest::Open`]: the server grants a ring, which may be smaller than asked for.
 //! 3. The program makes the ring, in which its wishes lie, and [`StreamRequest::Begin`] brings it.
-//!    The ring of a stream that records is the server's: its program brings a page of wishes.
+//!    It may write and wish before the server has answered that. The ring of a stream that records
+//!    is the server's: its program brings a page of wishes.
 //!
 //! From then on, everything goes through this memory. Only a wish that shall be obeyed at once
 //! needs a [`StreamRequest::Call`], since the device may sleep.
@@ -47,12 +48,12 @@ pub enum StreamRequest {
         /// Its name.
         device: String,
     },
-    /// Asks for a stream. [`StreamReply::Granted`].
+    /// Asks for a stream. [`StreamReply::Granted`], with the descriptor of the stream page.
     Open(NewStream),
     /// Brings the memory of a granted stream, which begins to exist for the device; it holds at
     /// `position` until a wish. One descriptor: the ring, or the wish page of a stream that
-    /// records. [`StreamReply::Begun`], with the descriptor of the stream page, and for a stream
-    /// that records, that of the ring; [`StreamReply::Granted`] if the ring is to be smaller.
+    /// records. [`StreamReply::Begun`], with that of the ring for a stream that records;
+    /// [`StreamReply::Granted`] if the ring is to be smaller.
     Begin {
         /// Its number.
         stream: u32,

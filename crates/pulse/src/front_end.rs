@@ -157,6 +157,8 @@ pub(crate) struct FrontEnd<D: Devices> {
     inputs: SinkInputs<D::Output>,
     /// Indices of those that have not begun yet, as far as they are still there.
     beginning: Vec<u32>,
+    /// Indices of those whose memory the server was sent, and has not taken yet.
+    awaited: Vec<u32>,
     uploads: Vec<Upload>,
     samples: Samples,
     outputs: BTreeMap<u32, SourceOutput<D::Input>>,
@@ -194,6 +196,7 @@ impl<D: Devices> FrontEnd<D> {
             clients: BTreeMap::new(),
             inputs: SinkInputs::default(),
             beginning: Vec::new(),
+            awaited: Vec::new(),
             uploads: Vec::new(),
             samples: Samples::default(),
             outputs: BTreeMap::new(),

@@ -238,13 +238,26 @@ pub(crate) trait Devices {
 
 /// The program's end of a stream: a ring and wishes. Positions count its frames.
 pub(crate) trait Output {
-    /// Makes the memory of a stream that was just opened, which takes a while: as long as it has
-    /// not begun, wishes are kept, and nothing is written. It may hold fewer frames than was
-    /// granted.
+    /// Makes the memory of a stream that was just opened, which takes a while: until then, wishes
+    /// are kept, and nothing is written. It may hold fewer frames than was granted.
     ///
     /// # Errors
     /// The server refuses it now: it [has ended](Self::has_ended).
     fn begin(&mut self) -> Result<(), Refusal>;
+
+    /// The same, but that the server is sent the memory, and its answer is [known](Self::has_begun)
+    /// later.
+    ///
+    /// # Errors
+    /// Those of [`begin`](Self::begin).
+    fn start(&mut self) -> Result<(), Refusal>;
+
+    /// Returns whether the server has taken the memory of a stream that was started; `None`: it
+    /// has not answered.
+    ///
+    /// # Errors
+    /// The server refuses it: at the moment, if it can take another one with less memory.
+    fn has_begun(&mut self) -> Option<Result<(), Refusal>>;
 
     /// Returns its number on the server, if that knows it.
     fn number(&self) -> Option<u32>;

@@ -206,7 +206,7 @@ impl Service {
                             return Ok(());
                         }
                     }
-                    SERVER => self.server_gone(),
+                    SERVER => self.server_ready(),
                     DEVICES => self.devices_ready(),
                     LINK_NEWS => self.links_ready(),
                     MIXERS => self.mixers_ready(),
@@ -446,6 +446,14 @@ impl Service {
                     self.front_end.link_has_ended(number, reason.as_deref(), now_ns);
                 }
             }
+        }
+    }
+
+    /// The server has answered what was not waited for, or has gone.
+    fn server_ready(&mut self) {
+        let connection = self.front_end.devices_mut().connection();
+        if connection.is_some_and(|connection| connection.take_answers().is_err()) {
+            self.server_gone();
         }
     }
 

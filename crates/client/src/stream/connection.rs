@@ -12,6 +12,7 @@ use proto::stream::{
 use rt::shm::{RingSamples, RingShape, StreamPage};
 use sys::runtime_directory::ControlSockets;
 
+use super::control::OwnWishes;
 use super::opening::{begin_recording, open, wanted_shape};
 use super::returning::close;
 use super::server::{ServerAddress, ServerSocket, StreamServer};
@@ -191,6 +192,15 @@ impl StreamConnection {
         self.grant(new)?.begin_at(position)
     }
 
+    /// Reads the answers that nobody waits for: to requests with the memory of streams that were
+    /// [started](PlannedPlayback::start). For when the connection is readable.
+    ///
+    /// # Errors
+    /// [`Error::ServerGone`].
+    pub fn take_answers(&self) -> Result<(), Error> {
+        self.requests().take_answers()
+    }
+
     fn grant(&self, new: NewStream) -> Result<PlannedPlayback, Error> {
         let grant = open(self.requests(), new.clone());
         let granted = grant.as_ref().ok().map(|grant| grant.shape);
@@ -281,8 +291,9 @@ impl StreamConnection {
             close(self.requests(), grant.stream);
         }
         connected?;
-        let (grant, ring, pages) = begin_recording(self.requests(), grant, 0)?;
-        let reader = StreamReader::new(ring, StreamControl::new(pages.wishes, pages.page));
+        let (grant, ring, wishes) = begin_recording(self.requests(), grant, 0)?;
+        let control = StreamControl::new(OwnWishes::OnPage(wishes), grant.page);
+        let reader = StreamReader::new(ring, control);
         Ok(RecordStream::new(Arc::clone(&self.server), grant.stream, new, reader))
     }
 
@@ -324,7 +335,8 @@ fn new_recording(account: u32, options: RecordOptions) -> NewStream {
     }
 }
 
-/// Readable once the server has gone.
+/// Readable once the server has gone, and when it has [answers](StreamConnection::take_answers)
+/// about streams that were started.
 impl AsFd for StreamConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.requests().socket().as_fd()

@@ -1,22 +1,20 @@
 //! How a stream is opened: granted by the server, and begun with the memory that was made for it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use proto::request::{Reply, Request};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingSamples, RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, Shared};
 
-use super::connection::ask;
-use super::control::OwnWishes;
 use crate::Error;
-use crate::requests::Requests;
+use crate::requests::{Answer, Requests};
 
 /// The answer does not belong to the request.
 const OTHER_REPLY: Error = Error::OTHER_REPLY;
 
 /// A stream that the server has granted.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Grant {
     pub(super) stream: u32,
     pub(super) shape: RingShape,
@@ -24,13 +22,24 @@ pub(super) struct Grant {
     pub(super) plays: bool,
     /// Ids of its ports, by channel.
     pub(super) ports: Vec<u32>,
+    /// The server's page.
+    pub(super) page: Shared<StreamPage>,
 }
 
-/// The pages of a stream that records, and has begun.
-#[derive(Debug)]
-pub(super) struct StreamPages {
-    pub(super) wishes: OwnWishes,
-    pub(super) page: Shared<StreamPage>,
+impl Grant {
+    /// Takes the answer to a request for a stream.
+    fn of(answer: Answer, kept: (usize, RingSamples), plays: bool) -> Result<Self, Error> {
+        let (Reply::Stream(reply), mut descriptors) = answer else { return Err(OTHER_REPLY) };
+        let (stream, shape, ports) = granted(reply, kept)?;
+        let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
+        Ok(Self { stream, shape, plays, ports, page: Shared::receive(page)? })
+    }
+
+    /// The server can only take this smaller ring.
+    fn shrink(&mut self, reply: StreamReply) -> Result<(), Error> {
+        (_, self.shape, _) = granted(reply, kept(self.shape))?;
+        Ok(())
+    }
 }
 
 /// Returns the shape of the ring that a stream asks for; `None`: no stream can have it.
@@ -44,7 +53,8 @@ pub(super) fn wanted_shape(new: &NewStream) -> Option<RingShape> {
 pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> {
     let (channels, plays) = (new.channels.len(), new.direction == Direction::Playback);
     let samples = RingSamples::from_code(new.samples).unwrap_or_default();
-    granted(ask(requests, StreamRequest::Open(new))?, (channels, samples), plays)
+    let answer = requests.ask_for_memory(Request::Stream(StreamRequest::Open(new)), &[])?;
+    Grant::of(answer, (channels, samples), plays)
 }
 
 /// A playback stream that was asked for; the answer is not read yet.
@@ -62,24 +72,20 @@ impl AskedPlayback {
         new: NewStream,
         shape: RingShape,
     ) -> Result<Self, Error> {
-        let request = requests.start(Request::Stream(StreamRequest::Open(new)))?;
+        let request = requests.start(Request::Stream(StreamRequest::Open(new)), &[])?;
         Ok(Self { request, shape })
     }
 
     /// Waits for the answer.
     pub(super) fn answer(self, requests: &Requests) -> Result<Grant, Error> {
-        match requests.finish(self.request)? {
-            Reply::Stream(reply) => granted(reply, kept(self.shape), true),
-            _ => Err(OTHER_REPLY),
-        }
+        Grant::of(requests.finish(self.request)?, kept(self.shape), true)
     }
 }
 
 fn granted(
     reply: StreamReply,
     (channels, samples): (usize, RingSamples),
-    plays: bool,
-) -> Result<Grant, Error> {
+) -> Result<(u32, RingShape, Vec<u32>), Error> {
     let StreamReply::Granted { stream, capacity_frames, ports } = reply else {
         return Err(OTHER_REPLY);
     };
@@ -87,7 +93,7 @@ fn granted(
     let shape = RingShape::new(channels, capacity_frames)
         .and_then(|shape| shape.holding(samples))
         .ok_or(Error::Protocol("it granted a ring that cannot be"))?;
-    Ok(Grant { stream, shape, plays, ports })
+    Ok((stream, shape, ports))
 }
 
 /// What stays the same if another ring is granted: the number of channels, and how samples lie.
@@ -102,20 +108,49 @@ pub(super) fn begin_playback(
     mut grant: Grant,
     position: u64,
     mut make: impl FnMut(RingShape) -> Result<OwnRing, Error>,
-) -> Result<(Grant, OwnRing, Shared<StreamPage>), Error> {
+) -> Result<(Grant, OwnRing), Error> {
     loop {
         let ring = make(grant.shape)?;
-        let begin = StreamRequest::Begin { stream: grant.stream, position };
-        let segment = ring.segment().fd();
-        let (answer, mut descriptors) =
-            requests.ask_for_memory(Request::Stream(begin), &[segment.as_fd()])?;
-        let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
-        if answer != StreamReply::Begun {
-            grant = granted(answer, kept(grant.shape), true)?;
-            continue;
+        let request = start_playback(requests, &grant, &ring, position)?;
+        match requests.finish(request)? {
+            (Reply::Stream(StreamReply::Begun), _) => return Ok((grant, ring)),
+            (Reply::Stream(reply), _) => grant.shrink(reply)?,
+            _ => return Err(OTHER_REPLY),
         }
-        let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
-        return Ok((grant, ring, Shared::receive(page)?));
+    }
+}
+
+/// Sends the server the ring of a playback stream, and does not wait for the answer; returns the
+/// number of the request.
+pub(super) fn start_playback(
+    requests: &Requests,
+    grant: &Grant,
+    ring: &OwnRing,
+    position: u64,
+) -> Result<u32, Error> {
+    let begin = StreamRequest::Begin { stream: grant.stream, position };
+    requests.start(Request::Stream(begin), &[ring.segment().fd().as_fd()])
+}
+
+/// What the server has said of a playback stream that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Beginning {
+    /// Nothing so far.
+    Unanswered,
+    /// It has begun.
+    Begun,
+    /// Memory has become short: it does not begin. Another one, with a smaller ring, may.
+    TooLarge,
+}
+
+/// Returns what the server has said of the request by which a playback stream was started.
+pub(super) fn beginning(requests: &Requests, request: u32) -> Result<Beginning, Error> {
+    match requests.try_finish(request)? {
+        None => Ok(Beginning::Unanswered),
+        Some((Reply::Stream(StreamReply::Begun), _)) => Ok(Beginning::Begun),
+        Some((Reply::Stream(StreamReply::Granted { .. }), _)) => Ok(Beginning::TooLarge),
+        Some(_) => Err(OTHER_REPLY),
     }
 }
 
@@ -124,21 +159,18 @@ pub(super) fn begin_recording(
     requests: &Requests,
     mut grant: Grant,
     position: u64,
-) -> Result<(Grant, PeerRing, StreamPages), Error> {
+) -> Result<(Grant, PeerRing, Shared<WishPage>), Error> {
     loop {
         let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
         let begin = StreamRequest::Begin { stream: grant.stream, position };
-        let (answer, descriptors) =
-            requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])?;
-        let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
-        if answer != StreamReply::Begun {
-            grant = granted(answer, kept(grant.shape), false)?;
-            continue;
+        match requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])? {
+            (Reply::Stream(StreamReply::Begun), mut descriptors) => {
+                let ring = descriptors.pop().ok_or(Error::Protocol("it did not send its ring"))?;
+                let ring = PeerRing::receive(ring, grant.shape)?;
+                return Ok((grant, ring, wishes));
+            }
+            (Reply::Stream(reply), _) => grant.shrink(reply)?,
+            _ => return Err(OTHER_REPLY),
         }
-        let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)
-            .map_err(|_| Error::Protocol("it did not send its page and its ring"))?;
-        let ring = PeerRing::receive(ring, grant.shape)?;
-        let wishes = OwnWishes::OnPage(wishes);
-        return Ok((grant, ring, StreamPages { wishes, page: Shared::receive(page)? }));
     }
 }

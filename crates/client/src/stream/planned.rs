@@ -6,11 +6,12 @@ use proto::stream::NewStream;
 use rt::shm::RingShape;
 use sys::memory::OwnRing;
 
-use super::opening::{AskedPlayback, Grant, begin_playback};
+use super::PlaybackStream;
+use super::opening::{AskedPlayback, Grant, begin_playback, start_playback};
 use super::returning::close;
 use super::server::StreamServer;
-use super::{PlaybackStream, StreamWriter};
 use crate::Error;
+use crate::requests::Requests;
 
 /// For how many samples a new ring has memory, bytes: two thirds of a second of stereo of 16 bits
 /// at 48 kHz. They are to be heard at once.
@@ -76,40 +77,76 @@ impl PlannedPlayback {
         self.begin_at(0)
     }
 
-    /// The same of a stream whose first frame has this position.
-    pub(super) fn begin_at(mut self, position: u64) -> Result<PlaybackStream, Error> {
-        // Made while the server answers. If there is no memory for it, there may be for what is
-        // granted.
-        let mut ring = ring(self.shape, position).ok();
-        let grant = self.grant()?;
-        let make = |shape| match ring.take().filter(|ring| ring.shape() == shape) {
-            Some(ring) => Ok(ring),
-            None => self::ring(shape, position),
-        };
-        let begun = begin_playback(&self.server.requests, grant, position, make);
-        // A server that has not answered would not be quicker to close it.
-        if begun.is_ok() || matches!(&begun, Err(Error::Timeout { .. } | Error::ServerGone)) {
-            self.stage = Stage::Over;
+    /// Makes its memory, and sends it to the server without waiting for the answer: what is written
+    /// and wished meanwhile counts from its beginning on, if the server takes it. That is known
+    /// [later](PlaybackStream::beginning).
+    ///
+    /// # Errors
+    /// Those of [`begin`](Self::begin) that are about the grant, or the memory.
+    pub fn start(mut self) -> Result<PlaybackStream, Error> {
+        let (mut make, grant) = self.memory_and_grant(0)?;
+        let requests = &self.server.requests;
+        let started = make(grant.shape).and_then(|ring| {
+            let request = start_playback(requests, &grant, &ring, 0)?;
+            Ok((ring, request))
+        });
+        if let Err(error) = &started {
+            close_after(requests, grant.stream, error);
         }
-        let (grant, ring, page) = begun?;
-        let writer = StreamWriter::new(ring, page).beginning_at(position);
-        Ok(PlaybackStream::new(Arc::clone(&self.server), &grant, self.new.clone(), writer))
+        let (ring, request) = started?;
+        Ok(self.with(grant, ring, 0).awaiting(request))
+    }
+
+    /// The same as [`begin`](Self::begin), of a stream whose first frame has this position.
+    pub(super) fn begin_at(mut self, position: u64) -> Result<PlaybackStream, Error> {
+        let (make, grant) = self.memory_and_grant(position)?;
+        let (stream, requests) = (grant.stream, &self.server.requests);
+        let begun = begin_playback(requests, grant, position, make);
+        if let Err(error) = &begun {
+            close_after(requests, stream, error);
+        }
+        let (grant, ring) = begun?;
+        Ok(self.with(grant, ring, position))
+    }
+
+    fn with(&self, grant: Grant, ring: OwnRing, position: u64) -> PlaybackStream {
+        PlaybackStream::new(Arc::clone(&self.server), grant, self.new.clone(), ring, position)
+    }
+
+    /// Makes its memory while the server answers; returns what makes its ring, and the grant.
+    fn memory_and_grant(
+        &mut self,
+        position: u64,
+    ) -> Result<(impl FnMut(RingShape) -> Result<OwnRing, Error> + use<>, Grant), Error> {
+        // If there is no memory for it, there may be for what is granted.
+        let mut made = ring(self.shape, position).ok();
+        let make = move |shape| match made.take().filter(|ring| ring.shape() == shape) {
+            Some(ring) => Ok(ring),
+            None => ring(shape, position),
+        };
+        Ok((make, self.take_grant()?))
     }
 
     /// Returns what the server has granted, once it has answered.
-    fn grant(&mut self) -> Result<Grant, Error> {
-        let grant = match std::mem::replace(&mut self.stage, Stage::Over) {
+    fn take_grant(&mut self) -> Result<Grant, Error> {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Asked(asked) => {
                 let grant = asked.answer(&self.server.requests);
                 let granted = grant.as_ref().ok().map(|grant| grant.shape);
                 self.server.note_grant(granted.filter(|granted| *granted == self.shape));
-                grant?
+                grant
             }
-            Stage::Granted(grant) => grant,
-            Stage::Over => return Err(Error::OTHER_REPLY),
-        };
-        self.stage = Stage::Granted(grant.clone());
-        Ok(grant)
+            Stage::Granted(grant) => Ok(grant),
+            Stage::Over => Err(Error::OTHER_REPLY),
+        }
+    }
+}
+
+/// Ends a stream that was granted and cannot begin. A server that has not answered would not be
+/// quicker to close it.
+fn close_after(requests: &Requests, stream: u32, error: &Error) {
+    if !matches!(error, Error::Timeout { .. } | Error::ServerGone) {
+        close(requests, stream);
     }
 }
 
@@ -122,7 +159,7 @@ fn ring(shape: RingShape, position: u64) -> Result<OwnRing, Error> {
 
 impl Drop for PlannedPlayback {
     fn drop(&mut self) {
-        if let Ok(grant) = self.grant() {
+        if let Ok(grant) = self.take_grant() {
             close(&self.server.requests, grant.stream);
         }
     }

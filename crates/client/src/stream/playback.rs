@@ -5,9 +5,10 @@ use std::sync::Arc;
 use proto::stream::{Gain, NewStream, StreamStatus, Volume};
 use rt::shm::RingShape;
 use rt::stream::{Gains, Wish};
+use sys::memory::OwnRing;
 
 use super::connection::{published_volume, set_volume, status};
-use super::opening::{Grant, begin_playback};
+use super::opening::{Beginning, Grant, begin_playback, beginning};
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
 use super::{NoRoomForWish, Samples, StreamConnection, StreamWriter};
@@ -31,6 +32,8 @@ pub struct PlaybackStream {
     opened: NewStream,
     writer: StreamWriter,
     shape: RingShape,
+    /// The request with its memory, which is not known to be answered.
+    awaited: Option<u32>,
 }
 
 /// Why a wish was not made.
@@ -50,12 +53,39 @@ pub enum WishError {
 impl PlaybackStream {
     pub(super) fn new(
         server: Arc<StreamServer>,
-        grant: &Grant,
+        grant: Grant,
         opened: NewStream,
-        writer: StreamWriter,
+        ring: OwnRing,
+        position: u64,
     ) -> Self {
         let (number, shape) = (grant.stream, grant.shape);
-        Self { server, number, opened, writer, shape }
+        let writer = StreamWriter::new(ring, grant.page).beginning_at(position);
+        Self { server, number, opened, writer, shape, awaited: None }
+    }
+
+    /// Returns it as one whose memory was sent by this request, which is not answered.
+    pub(super) fn awaiting(mut self, request: u32) -> Self {
+        self.awaited = Some(request);
+        self
+    }
+
+    /// Returns what the server has said of a stream that was
+    /// [started](super::PlannedPlayback::start), as far as that was
+    /// [read](StreamConnection::take_answers). One that does not begin has ended.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], once: it does not begin.
+    pub fn beginning(&mut self) -> Result<Beginning, Error> {
+        let Some(request) = self.awaited else { return Ok(Beginning::Begun) };
+        let beginning = beginning(&self.server.requests, request);
+        if !matches!(beginning, Ok(Beginning::Unanswered)) {
+            self.awaited = None;
+        }
+        if !matches!(beginning, Ok(Beginning::Unanswered | Beginning::Begun)) {
+            // Its memory is free for another one.
+            close(&self.server.requests, self.number);
+        }
+        beginning
     }
 
     /// Leaves a server that has gone, which the program has noticed at `at_ns`: the stream holds
@@ -100,11 +130,12 @@ impl PlaybackStream {
             }
             self.writer.copy_ring(from, shape)
         };
-        let (grant, ring, page) = begin_playback(&server.requests, grant, from, make)?;
-        let writer = self.writer.following(ring, page);
-        call(&server.requests, grant.stream)?;
-        self.writer = writer;
-        (self.server, self.number, self.shape) = (Arc::clone(server), grant.stream, grant.shape);
+        let (grant, ring) = begin_playback(&server.requests, grant, from, make)?;
+        let (stream, shape) = (grant.stream, grant.shape);
+        let writer = self.writer.following(ring, grant.page);
+        call(&server.requests, stream)?;
+        (self.writer, self.awaited) = (writer, None);
+        (self.server, self.number, self.shape) = (Arc::clone(server), stream, shape);
         Ok(())
     }
 
@@ -283,6 +314,9 @@ impl PlaybackStream {
 
 impl Drop for PlaybackStream {
     fn drop(&mut self) {
+        if let Some(request) = self.awaited {
+            self.server.requests.abandon(request);
+        }
         close(&self.server.requests, self.number);
     }
 }

@@ -6,6 +6,7 @@ use proto::stream::{NewStream, StreamStatus, Volume};
 use rt::stream::Wish;
 
 use super::connection::{published_volume, status};
+use super::control::OwnWishes;
 use super::opening::begin_recording;
 use super::returning::{call, close, open_again};
 use super::server::StreamServer;
@@ -57,11 +58,12 @@ impl RecordStream {
         let grant = open_again(server, &self.server, &self.opened, state.as_ref())?;
         let stream = grant.stream;
         let begun = begin_recording(&server.requests, grant, self.reader.end()).and_then(
-            |(grant, ring, pages)| {
-                let control = self.reader.control().following(pages.wishes, pages.page);
-                call(&server.requests, grant.stream)?;
+            |(grant, ring, wishes)| {
+                let wishes = OwnWishes::OnPage(wishes);
+                let control = self.reader.control().following(wishes, grant.page);
+                call(&server.requests, stream)?;
                 self.reader.follow(ring, control);
-                (self.server, self.number) = (Arc::clone(server), grant.stream);
+                (self.server, self.number) = (Arc::clone(server), stream);
                 Ok(())
             },
         );

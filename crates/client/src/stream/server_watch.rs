@@ -16,6 +16,8 @@ use crate::requests::{Requests, introduce, server_name};
 pub struct ServerWatch {
     requests: Requests,
     of: Watched,
+    /// The request that is answered when something has changed.
+    awaited: u32,
 }
 
 impl ServerWatch {
@@ -36,8 +38,8 @@ impl ServerWatch {
             StreamReply::Changed { number } => number,
             _ => return Err(Error::OTHER_REPLY),
         };
-        requests.begin(Request::Stream(await_change(seen, of)))?;
-        Ok(Self { requests, of })
+        let awaited = requests.start(Request::Stream(await_change(seen, of)), &[])?;
+        Ok(Self { requests, of, awaited })
     }
 
     /// Returns whether [`has_changed`](Self::has_changed) has something to say. Does not wait.
@@ -51,10 +53,12 @@ impl ServerWatch {
     /// # Errors
     /// [`Error::ServerGone`].
     pub fn has_changed(&mut self) -> Result<bool, Error> {
-        match self.requests.take_reply()? {
+        self.requests.take_answers()?;
+        match self.requests.try_finish(self.awaited)? {
             None => Ok(false),
-            Some(Reply::Stream(StreamReply::Changed { number })) => {
-                self.requests.begin(Request::Stream(await_change(number, self.of)))?;
+            Some((Reply::Stream(StreamReply::Changed { number }), _)) => {
+                let next = Request::Stream(await_change(number, self.of));
+                self.awaited = self.requests.start(next, &[])?;
                 Ok(true)
             }
             Some(_) => Err(Error::OTHER_REPLY),

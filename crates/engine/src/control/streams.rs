@@ -25,7 +25,6 @@ mod waiting;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mix::Routes;
@@ -35,7 +34,7 @@ use proto::stream::{Direction, StreamStatus, Volume, VolumeSources};
 use rt::shm::{RingShape, StreamPage};
 use rtrb::{Consumer, Producer};
 use sys::futex::Futex;
-use sys::memory::{SegmentError, Shared};
+use sys::memory::Shared;
 
 use self::device_end::DeviceEnd;
 use self::devices::{DRIVER, Devices};
@@ -143,7 +142,8 @@ struct OpenStream {
 
 #[derive(Debug)]
 enum State {
-    Granted(GrantedPage),
+    /// It has a page, and no memory yet.
+    Granted(Arc<Shared<StreamPage>>),
     Begun(Arc<Shared<StreamPage>>),
     /// Its device's thread gives it back for another device.
     Moving {
@@ -153,22 +153,6 @@ enum State {
     Closing(Arc<Shared<StreamPage>>),
 }
 
-/// The server's page of a stream that has not begun. It is made while the program makes its own
-/// memory, not when it waits for the stream to begin.
-#[derive(Debug)]
-struct GrantedPage {
-    page: Arc<Shared<StreamPage>>,
-    /// For the program.
-    memfd: OwnedFd,
-}
-
-impl GrantedPage {
-    fn create() -> Result<Self, SegmentError> {
-        let (page, memfd) = Shared::for_readers("consort-stream-page")?;
-        Ok(Self { page: Arc::new(page), memfd })
-    }
-}
-
 impl OpenStream {
     /// Returns whether it belongs to the program of a peer. A process may have several connections;
     /// 0 is any process of another pid namespace.
@@ -176,10 +160,12 @@ impl OpenStream {
         self.peer == peer || (process != 0 && self.process == process)
     }
 
-    fn page(&self) -> Option<&StreamPage> {
+    fn page(&self) -> &StreamPage {
         match &self.state {
-            State::Granted(_) => None,
-            State::Begun(page) | State::Moving { page, .. } | State::Closing(page) => Some(page),
+            State::Granted(page)
+            | State::Begun(page)
+            | State::Moving { page, .. }
+            | State::Closing(page) => page,
         }
     }
 
@@ -207,8 +193,7 @@ impl OpenStream {
         (device, wanted): (Option<&str>, Option<&str>),
         now_ns: u64,
     ) -> StreamStatus {
-        let page = self.page();
-        let timing = page.and_then(StreamPage::timing).unwrap_or_default();
+        let timing = self.page().timing().unwrap_or_default();
         let passed_ns = now_ns.saturating_sub(timing.at_ns);
         let plays = timing.until > timing.position_at(now_ns);
         let rendered_ns = if plays { timing.latency_ns.saturating_sub(passed_ns) } else { 0 };
@@ -223,7 +208,7 @@ impl OpenStream {
             plays,
             rendered_us: rendered_ns / 1000,
             depth_frames: self.depth_frames,
-            missed_frames: page.map_or(0, StreamPage::missed_frames),
+            missed_frames: self.page().missed_frames(),
             volume: self.volume,
             volume_sources: self.volume_sources,
         }
@@ -288,7 +273,7 @@ impl Streams {
     ) -> Result<(RingShape, Arc<Shared<StreamPage>>), RequestError> {
         let stream = self.of_peer(peer, number)?;
         match &stream.state {
-            State::Granted(granted) => Ok((stream.grant.shape(), Arc::clone(&granted.page))),
+            State::Granted(page) => Ok((stream.grant.shape(), Arc::clone(page))),
             _ => Err(refused(format!("stream {number} has begun: its memory was sent before"))),
         }
     }
@@ -349,10 +334,8 @@ impl Streams {
         self.unplugged.extend(stream.ports.take());
         self.rerouted.remove(&number);
         self.populating.forget(number);
-        if let Some(page) = stream.page() {
-            page.note_ended();
-            page.kick(&Futex);
-        }
+        stream.page().note_ended();
+        stream.page().kick(&Futex);
         if let Some(device) = self.devices.get_mut(stream.device) {
             device.calls.forget(number);
         }
@@ -405,12 +388,11 @@ impl Streams {
         }
         let mut is_shown = !changed.is_empty();
         for (number, stream) in &self.streams {
-            let Some(page) = stream.page() else { continue };
             let Some(device) = self.devices.get_mut(stream.device) else { continue };
             let is_served = device.calls.take_served(*number, device.shared.answered_calls());
             is_shown |= is_served;
             if is_served || changed.contains(&stream.device) {
-                page.kick(&Futex);
+                stream.page().kick(&Futex);
             }
         }
         if is_shown {

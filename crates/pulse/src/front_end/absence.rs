@@ -78,6 +78,7 @@ impl<D: Devices> FrontEnd<D> {
     /// [`server_found`](Self::server_found).
     pub fn server_gone(&mut self, grace_ns: u64, now_ns: u64) {
         self.take_all_heard(now_ns);
+        self.awaited.clear();
         self.sinks.server_gone();
         self.set_clients_with_roles(Vec::new());
         for input in self.inputs.values_mut() {

@@ -150,27 +150,48 @@ impl<D: Devices> FrontEnd<D> {
         Ok(index)
     }
 
-    /// Begins the streams that were opened; returns whether there were any. Called once their
-    /// programs have been answered, or before the next packet of a program.
+    /// Begins the streams that were opened, and notes which ones the server has taken since; returns
+    /// whether there may be effects. Called once their programs have been answered, or before the next
+    /// packet of a program, and when the server has answered.
     pub fn begin_streams(&mut self, now_ns: u64) -> bool {
-        let opened = std::mem::take(&mut self.beginning);
-        for index in &opened {
-            let Some(input) = self.inputs.get_mut(*index) else { continue };
+        let (opened, awaited) =
+            (std::mem::take(&mut self.beginning), std::mem::take(&mut self.awaited));
+        let mut are_some = !opened.is_empty();
+        for index in opened {
+            let Some(input) = self.inputs.get_mut(index) else { continue };
             let answered_us = input.playback.most_us();
-            match input.playback.begin() {
-                Ok(()) if input.playback.most_us() != answered_us => {
-                    // Memory is shorter than was expected: its program is notified of what it has.
-                    let (pace, most_us) = (input.playback.pace(), input.playback.most_us());
-                    input.playback.set_attributes(input.requested.grant_within(pace, most_us));
-                    let sink = input.sink;
-                    self.input_has_moved(*index, sink, now_ns);
+            let started = input.playback.start();
+            if started.is_ok() {
+                self.awaited.push(index);
+            }
+            if started.is_ok() && input.playback.most_us() != answered_us {
+                // Memory is shorter than was expected: its program is notified of what it has.
+                let (pace, most_us) = (input.playback.pace(), input.playback.most_us());
+                input.playback.set_attributes(input.requested.grant_within(pace, most_us));
+                let sink = input.sink;
+                self.input_has_moved(index, sink, now_ns);
+            }
+            self.note_beginning(index, started, now_ns);
+        }
+        for index in awaited {
+            let Some(input) = self.inputs.get_mut(index) else { continue };
+            match input.playback.has_begun() {
+                None => self.awaited.push(index),
+                Some(begun) => {
+                    are_some |= begun.is_err();
+                    self.note_beginning(index, begun, now_ns);
                 }
-                Ok(()) => {}
-                Err(Refusal::NotNow) => self.set_adrift(*index, now_ns),
-                Err(Refusal::Never) => self.kill_input(*index),
             }
         }
-        !opened.is_empty()
+        are_some
+    }
+
+    fn note_beginning(&mut self, index: u32, beginning: Result<(), Refusal>, now_ns: u64) {
+        match beginning {
+            Ok(()) => {}
+            Err(Refusal::NotNow) => self.set_adrift(index, now_ns),
+            Err(Refusal::Never) => self.kill_input(index),
+        }
     }
 
     /// Opens a stream of the server, and begins it; returns it with what its program is granted.

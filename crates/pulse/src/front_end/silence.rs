@@ -47,6 +47,8 @@ pub(crate) struct Silence {
     pub lists: usize,
     /// How many frames new streams hold once they have begun, or why they do not begin.
     pub begins: Result<u64, Refusal>,
+    /// What it says of the memory of new streams; `None`: nothing so far.
+    pub takes_memory: Option<Result<(), Refusal>>,
 }
 
 /// A device without hardware, whose volume nobody has changed.
@@ -80,6 +82,7 @@ impl Silence {
             listed: Vec::new(),
             lists: 0,
             begins: Ok(GRANTED),
+            takes_memory: Some(Ok(())),
         }
     }
 
@@ -211,6 +214,7 @@ impl Devices for Silence {
             wishes: 0,
             has_begun: false,
             begins: self.begins,
+            takes_memory: self.takes_memory,
         })
     }
 
@@ -264,12 +268,22 @@ pub(crate) struct Sink {
     pub has_begun: bool,
     /// How many frames it holds once it has begun, or why it does not.
     begins: Result<u64, Refusal>,
+    /// What the server says of its memory, once it was started.
+    pub takes_memory: Option<Result<(), Refusal>>,
 }
 
 impl Output for Sink {
     fn begin(&mut self) -> Result<(), Refusal> {
         (self.has_begun, self.has_ended) = (self.begins.is_ok(), self.begins.is_err());
         self.begins.map(drop)
+    }
+
+    fn start(&mut self) -> Result<(), Refusal> {
+        self.begin()
+    }
+
+    fn has_begun(&mut self) -> Option<Result<(), Refusal>> {
+        self.takes_memory
     }
 
     fn number(&self) -> Option<u32> {

@@ -256,14 +256,22 @@ impl<O: Output> Playback<O> {
         most_us(&self.output, self.device.rate_hz)
     }
 
-    /// Begins its [`Output`]: nothing may be written before.
+    /// Starts its [`Output`]: nothing may be written before.
     ///
     /// # Errors
-    /// Those of [`Output::begin`].
-    pub fn begin(&mut self) -> Result<(), Refusal> {
-        self.output.begin()?;
+    /// Those of [`Output::start`].
+    pub fn start(&mut self) -> Result<(), Refusal> {
+        self.output.start()?;
         self.output.commit();
         Ok(())
+    }
+
+    /// Returns whether the server has taken it since it was started; `None`: it has not answered.
+    ///
+    /// # Errors
+    /// Those of [`Output::has_begun`].
+    pub fn has_begun(&mut self) -> Option<Result<(), Refusal>> {
+        self.output.has_begun()
     }
 
     /// Returns whether its program holds it.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use client::stream::{
-    PlannedPlayback, PlaybackStream, RingSamples, RingShape, Samples, Schedule, StreamConnection,
-    Timing, Volume, Wish,
+    Beginning, PlannedPlayback, PlaybackStream, RingSamples, RingShape, Samples, Schedule,
+    StreamConnection, Timing, Volume, Wish,
 };
 
 use super::server::refusal;
@@ -26,6 +26,7 @@ pub(crate) struct ServerOutput {
 #[derive(Debug)]
 enum Stream {
     Planned(PlannedPlayback),
+    /// It has memory, which the server has taken, or was sent.
     Begun(Box<PlaybackStream>),
     /// It was to have this shape, and was refused.
     Refused(RingShape),
@@ -43,6 +44,25 @@ impl ServerOutput {
     /// Those of [`PlaybackStream::return_to`].
     pub fn return_to(&mut self, server: &StreamConnection) -> Option<Result<(), client::Error>> {
         Some(self.begun_mut()?.return_to(server))
+    }
+
+    /// Begins a stream that is planned.
+    fn begin_by(
+        &mut self,
+        begin: impl FnOnce(PlannedPlayback) -> Result<PlaybackStream, client::Error>,
+    ) -> Result<(), Refusal> {
+        let refused = Stream::Refused(self.shape());
+        match std::mem::replace(&mut self.stream, refused) {
+            Stream::Planned(planned) => match begin(planned) {
+                Ok(stream) => self.stream = Stream::Begun(Box::new(stream)),
+                Err(error) => {
+                    self.wishes.clear();
+                    return Err(refusal(&error));
+                }
+            },
+            begun_or_refused => self.stream = begun_or_refused,
+        }
+        Ok(())
     }
 
     fn shape(&self) -> RingShape {
@@ -70,18 +90,20 @@ impl ServerOutput {
 
 impl Output for ServerOutput {
     fn begin(&mut self) -> Result<(), Refusal> {
-        let refused = Stream::Refused(self.shape());
-        match std::mem::replace(&mut self.stream, refused) {
-            Stream::Planned(planned) => match planned.begin() {
-                Ok(stream) => self.stream = Stream::Begun(Box::new(stream)),
-                Err(error) => {
-                    self.wishes.clear();
-                    return Err(refusal(&error));
-                }
-            },
-            begun_or_refused => self.stream = begun_or_refused,
+        self.begin_by(PlannedPlayback::begin)
+    }
+
+    fn start(&mut self) -> Result<(), Refusal> {
+        self.begin_by(PlannedPlayback::start)
+    }
+
+    fn has_begun(&mut self) -> Option<Result<(), Refusal>> {
+        match self.begun_mut()?.beginning() {
+            Ok(Beginning::Begun) => Some(Ok(())),
+            Ok(Beginning::TooLarge) => Some(Err(Refusal::NotNow)),
+            Ok(_) => None,
+            Err(error) => Some(Err(refusal(&error))),
         }
-        Ok(())
     }
 
     fn number(&self) -> Option<u32> {

@@ -7,7 +7,6 @@ use rt::shm::{RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, PeerStream, Shared};
 
 use crate::stream::control::OwnWishes;
-use crate::stream::opening::StreamPages;
 use crate::stream::{StreamControl, StreamReader, StreamWriter};
 
 /// A device that plays one stream.
@@ -21,6 +20,12 @@ pub(super) struct Recorder {
     pub(super) ring: OwnRing,
     pub(super) page: Shared<StreamPage>,
     pub(super) position: u64,
+}
+
+/// The pages of a stream that records.
+pub(super) struct StreamPages {
+    pub(super) wishes: OwnWishes,
+    pub(super) page: Shared<StreamPage>,
 }
 
 fn page() -> (Shared<StreamPage>, OwnedFd) {

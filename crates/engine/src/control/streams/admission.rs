@@ -1,5 +1,6 @@
 //! Which streams are granted: what a program asks for is checked, and its memory counted.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mix::{ROUTED_CHANNELS, Routes};
@@ -9,25 +10,35 @@ use proto::limits::{
 use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingSamples, RingShape};
+use sys::memory::Shared;
 
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
 use super::feeds::Feed;
-use super::{GrantedPage, OpenStream, State, Streams, refused};
+use super::{OpenStream, State, Streams, refused};
 use crate::device_stream::SharedGain;
 use crate::opening::DriverFacts;
 use crate::stream_budget::Account;
 
+/// A stream that was granted.
+#[derive(Debug)]
+pub(in crate::control) struct Granted {
+    pub(in crate::control) stream: u32,
+    /// Of the ring to make.
+    pub(in crate::control) shape: RingShape,
+    /// The stream page, for the program.
+    pub(in crate::control) page: OwnedFd,
+}
+
 impl Streams {
-    /// Grants a peer a stream on a device, by default on the `driver`; returns its number and the
-    /// ring to make.
+    /// Grants a peer a stream on a device, by default on the `driver`.
     pub(in crate::control) fn open(
         &mut self,
         peer: u64,
         process: u32,
         new: NewStream,
         driver: &DriverFacts,
-    ) -> Result<(u32, RingShape), RequestError> {
+    ) -> Result<Granted, RequestError> {
         check_request(&new)?;
         let device = self.devices.find(new.device.as_deref())?;
         let account = Account::of(process, new.account);
@@ -43,7 +54,7 @@ impl Streams {
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
         let ring = (channels, ring_samples(&new)?);
-        let page = GrantedPage::create()
+        let (page, memfd) = Shared::for_readers("consort-stream-page")
             .map_err(|error| refused(format!("no memory for a stream: {error}")))?;
         let Some(grant) = self.budget.grant(account, ring, new.depth_frames) else {
             let advice = "end other programs that play, or let this server lock more memory";
@@ -77,10 +88,10 @@ impl Streams {
             volume_sources: VolumeSources::default().changed(begun, VolumeSource::State),
             gain: Arc::new(SharedGain::new(volume.factor())),
             is_cut: false,
-            state: State::Granted(page),
+            state: State::Granted(Arc::new(page)),
         };
         self.streams.insert(number, stream);
-        Ok((number, shape))
+        Ok(Granted { stream: number, shape, page: memfd })
     }
 
     /// Checks whether a program, its process and all programs together may have another stream.

@@ -37,8 +37,8 @@ const _: () = assert!(DEVICE_NAME_BYTES <= STREAM_DEVICE_NAME_BYTES);
 pub(in crate::control) enum Beginning {
     /// The stream has begun.
     Begun {
-        /// Descriptors for the program: the stream page, and the ring if it is the server's.
-        memory: Vec<OwnedFd>,
+        /// For the program: the ring, if that is the server's.
+        ring: Option<OwnedFd>,
         /// To be [started](Streams::start) once the program is answered.
         stream: Arrival,
     },
@@ -70,7 +70,7 @@ impl Streams {
         let begun = self.populating.begin((number, facts.sample_rate_hz), population, now_ns());
         begun.map_err(|error| refused(not_populated(&error)))?;
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        let page = open.begin().ok_or_else(|| unknown(number))?;
+        open.begin();
         open.ordered = open.routes;
         let memory = DeviceStream {
             stream: number,
@@ -82,7 +82,7 @@ impl Streams {
         let stream = Stream::new(memory, open.routes, open.depth_frames, fade_frames)
             .beginning_at(position, fade_frames);
         self.show_state(number);
-        Ok(Beginning::Begun { memory: vec![page], stream: Arrival::Plays(Box::new(stream)) })
+        Ok(Beginning::Begun { ring: None, stream: Arrival::Plays(Box::new(stream)) })
     }
 
     /// Passes a stream that has begun to its device's thread. Returns whether the driver thread has
@@ -116,7 +116,7 @@ impl Streams {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
-        let page = open.begin().ok_or_else(|| unknown(number))?;
+        open.begin();
         let source = match open.direction {
             Direction::Monitor => Source::Monitor,
             Direction::Record | Direction::Playback => Source::Graph,
@@ -134,8 +134,7 @@ impl Streams {
             .beginning_at(position);
         let recorder = if lets_sleep { recorder.letting_sleep() } else { recorder };
         self.show_state(number);
-        let stream = Arrival::Records(Box::new(recorder));
-        Ok(Beginning::Begun { memory: vec![page, ring], stream })
+        Ok(Beginning::Begun { ring: Some(ring), stream: Arrival::Records(Box::new(recorder)) })
     }
 
     /// Publishes what other programs can change about a stream, for its program to know if this
@@ -143,11 +142,10 @@ impl Streams {
     pub(super) fn show_state(&mut self, number: u32) {
         self.watches.note_stream_change();
         let Some(open) = self.streams.get(&number) else { return };
-        let Some(page) = open.page() else { return };
         let name = self.devices.name(open.home()).and_then(StreamDeviceName::new);
         let mut ports = [0; MAX_STREAM_CHANNELS as usize];
         ports.iter_mut().zip(open.ports()).for_each(|(into, port)| *into = *port);
-        page.set_state(&StreamState {
+        open.page().set_state(&StreamState {
             sample_rate_hz: open.sample_rate_hz,
             gain: open.volume.gain.factor(),
             muted: open.volume.muted,
@@ -220,14 +218,10 @@ pub(super) fn check_room(device: DeviceFacts, others: usize) -> Result<(), Reque
 }
 
 impl OpenStream {
-    /// Its memory is there: its page is the program's as well from now on, whose descriptor this
-    /// returns. `None` if it has begun before.
-    fn begin(&mut self) -> Option<OwnedFd> {
-        let State::Granted(granted) = &self.state else { return None };
-        let begun = State::Begun(Arc::clone(&granted.page));
-        match std::mem::replace(&mut self.state, begun) {
-            State::Granted(granted) => Some(granted.memfd),
-            _ => None,
+    /// Its memory is there.
+    fn begin(&mut self) {
+        if let State::Granted(page) = &self.state {
+            self.state = State::Begun(Arc::clone(page));
         }
     }
 }

@@ -10,7 +10,7 @@ use rt::shm::{RingShape, WishPage};
 use sys::clock::now_ns;
 use sys::memory::{PeerRing, SegmentError, Shared};
 
-use super::admission::check_request;
+use super::admission::{Granted, check_request};
 use super::beginning::Beginning;
 use super::refused;
 use super::roles::roles;
@@ -58,7 +58,7 @@ impl Control {
             StreamRequest::Open(new) if self.expects_returning_clients() => {
                 return self.let_wait(ticket, new);
             }
-            StreamRequest::Open(new) => self.open_stream(peer, new),
+            StreamRequest::Open(new) => return self.answer_open(ticket, new),
             StreamRequest::Call { stream } => self.call_for(peer, stream),
             StreamRequest::SetVolume { stream, gain, muted } => {
                 self.set_volume(peer, stream, (gain, muted)).map(StreamReply::Volume)
@@ -79,16 +79,29 @@ impl Control {
         }
     }
 
-    fn open_stream(&mut self, peer: u64, new: NewStream) -> Result<StreamReply, RequestError> {
+    fn answer_open(&mut self, ticket: Ticket, new: NewStream) {
+        let peer = ticket.peer;
+        match self.open_stream(peer, new) {
+            Ok(Granted { stream, shape, page }) => {
+                let reply = Reply::Stream(self.streams.granted(stream, shape));
+                if !self.peers.reply_with(ticket, reply, vec![Arc::new(page)]) {
+                    self.close_peer(peer);
+                }
+            }
+            Err(error) => self.refuse(ticket, error),
+        }
+    }
+
+    fn open_stream(&mut self, peer: u64, new: NewStream) -> Result<Granted, RequestError> {
         let direction = new.direction;
         self.check_direction(peer, direction)?;
         let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
-        let (stream, shape) = self.streams.open(peer, process, new, &self.settings.driver)?;
+        let granted = self.streams.open(peer, process, new, &self.settings.driver)?;
         // What a monitor hears is no port.
-        if direction != Direction::Monitor && self.streams.drives(stream) {
-            self.plug_in(stream)?;
+        if direction != Direction::Monitor && self.streams.drives(granted.stream) {
+            self.plug_in(granted.stream)?;
         }
-        Ok(self.streams.granted(stream, shape))
+        Ok(granted)
     }
 
     /// Keeps a request for a stream until clients that return from another server have had their
@@ -115,10 +128,7 @@ impl Control {
             if self.peers.state(ticket.peer).is_none() {
                 continue;
             }
-            match self.open_stream(ticket.peer, new) {
-                Ok(reply) => self.reply(ticket, Reply::Stream(reply)),
-                Err(error) => self.refuse(ticket, error),
-            }
+            self.answer_open(ticket, new);
         }
     }
 
@@ -155,9 +165,9 @@ impl Control {
             }
         };
         match self.begun(peer, (stream, position), memory) {
-            Ok(Beginning::Begun { memory, stream }) => {
+            Ok(Beginning::Begun { ring, stream }) => {
                 let reply = Reply::Stream(StreamReply::Begun);
-                let memory = memory.into_iter().map(Arc::new).collect();
+                let memory = ring.into_iter().map(Arc::new).collect();
                 let is_there = self.peers.reply_with(ticket, reply, memory);
                 if self.streams.start(stream, &self.settings.driver) {
                     self.publisher.need(now_ns());

@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 };
 
 use super::*;
-use crate::output::{Devices, NewNullDevice, Refusal};
+use crate::output::{Devices, NewNullDevice, Output, Refusal};
 use crate::wire::{Frame, Seek};
 
 fn input(scene: &mut Scene, client: u32, index: u32) -> SinkInputInfo {
@@ -116,6 +116,55 @@ fn a_stream_for_which_memory_becomes_short_is_shorter_or_ends() {
     let refused = scene.granted(client);
     scene.front_end.begin_streams(0);
     assert_eq!(scene.events(client), [Command::PlaybackStreamKilled(refused.channel)]);
+}
+
+#[test]
+fn a_stream_takes_samples_before_the_server_has_taken_it() {
+    for answer in [Ok(()), Err(Refusal::NotNow), Err(Refusal::Never)] {
+        let mut scene = Scene::new();
+        let client = scene.admitted();
+        scene.front_end.devices_mut().takes_memory = None;
+        let stream = scene.granted(client);
+        let samples = crate::wire::samples(stream.channel, &[1; 4000]);
+        scene.send_bytes(client, &samples);
+        assert_eq!(scene.events(client), []);
+        let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+        let sink = input.playback.output_mut();
+        assert_eq!((sink.written(), sink.has_begun()), (1000, None));
+        sink.takes_memory = Some(answer);
+        assert_eq!(scene.front_end.begin_streams(0), answer.is_err());
+        assert!(!scene.front_end.begin_streams(0), "once");
+        scene.front_end.update(0);
+        let events = scene.events(client);
+        if answer == Err(Refusal::Never) {
+            assert_eq!(events, [Command::PlaybackStreamKilled(stream.channel)]);
+            continue;
+        }
+        let is_moved = |event: &Command| matches!(event, Command::PlaybackStreamMoved(_));
+        assert_eq!(events.iter().any(is_moved), answer.is_err(), "{events:?}");
+        let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+        assert_eq!(
+            input.playback.output().written(),
+            1000,
+            "all of it again, if it was opened again"
+        );
+        assert_eq!(scene.front_end.devices_mut().opened.len(), 1 + usize::from(answer.is_err()));
+    }
+}
+
+#[test]
+fn a_stream_that_its_server_never_took_returns_to_the_next_one() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.front_end.devices_mut().takes_memory = None;
+    let stream = scene.granted(client);
+    scene.front_end.begin_streams(0);
+    scene.front_end.server_gone(1_000_000_000, 0);
+    scene.front_end.server_found(1);
+    assert_eq!(scene.front_end.devices_mut().returned.len(), 1);
+    assert!(!scene.front_end.begin_streams(1), "nothing is awaited of the first one");
+    let input = scene.front_end.inputs.get_mut(stream.stream_index).expect("a stream");
+    assert_eq!(input.adrift, None);
 }
 
 #[test]

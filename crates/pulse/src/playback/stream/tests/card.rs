@@ -118,6 +118,14 @@ impl Output for Card {
         Ok(())
     }
 
+    fn start(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn has_begun(&mut self) -> Option<Result<(), Refusal>> {
+        Some(Ok(()))
+    }
+
     fn number(&self) -> Option<u32> {
         Some(0)
     }
