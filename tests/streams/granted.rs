@@ -1,8 +1,11 @@
 //! Which streams a program may count on before the server is asked.
 
-use client::stream::{PlannedPlayback, PlaybackOptions, RingSamples, RingShape, StreamConnection};
+use client::stream::{
+    Beginning, PlannedPlayback, PlaybackOptions, RingSamples, RingShape, Samples, StreamConnection,
+};
 
-use harness::not_run;
+use harness::{eventually, not_run};
+use sys::clock::now_ns;
 
 use crate::{RATE_HZ, server};
 
@@ -74,4 +77,30 @@ fn a_stream_that_is_expected_and_refused_is_none() {
     assert!(refused.is_some_and(|text| text.contains("there is no device 'none'")));
     assert!(expected(&connection).is_none(), "the next one is asked for first");
     assert!(connection.streams().expect("answered").is_empty());
+}
+
+#[test]
+fn a_stream_plays_what_was_written_before_the_server_had_taken_it() {
+    let server = server(256);
+    let connection = server.stream_connection();
+    drop(connection.grant_for(ACCOUNT, two_seconds()).expect("granted"));
+    let planned = connection.grant_for(ACCOUNT, two_seconds()).expect("granted");
+    let mut stream = planned.start().expect("started");
+    let frames = RATE_HZ as usize / 10;
+    let silence = vec![0.0; 2 * frames];
+    assert_eq!(stream.writer_mut().write(Samples::Interleaved(&silence)), frames);
+    assert_eq!(stream.beginning().expect("not refused"), Beginning::Unanswered);
+    // What is called is answered after what was sent before.
+    stream.run().expect("it runs");
+    assert_eq!(stream.beginning().expect("taken"), Beginning::Begun);
+    eventually("all of it is heard", || (stream.heard(now_ns()) == frames as u64).then_some(()));
+}
+
+#[test]
+fn a_stream_that_is_dropped_before_the_server_has_taken_it_ends() {
+    let server = server(256);
+    let connection = server.stream_connection();
+    let planned = connection.grant_for(ACCOUNT, two_seconds()).expect("granted");
+    drop(planned.start().expect("started"));
+    eventually("it has ended", || connection.streams().expect("answered").is_empty().then_some(()));
 }

@@ -23,10 +23,10 @@ const FEW_MOUNTS: usize = 256;
 pub fn confinement_of(socket: impl AsFd) -> Option<Confinement> {
     let socket = socket.as_fd();
     let seen = while_it_lives(socket, |process| surroundings_of(socket, process)).flatten();
-    let (Some(program), Some(server)) = (seen, own_surroundings()) else {
-        return Some(Confinement::Unknown);
-    };
-    program.confinement(&server)
+    let Some(program) = seen else { return Some(Confinement::Unknown) };
+    // Without a label of the program, there is nothing to compare.
+    let own = if program.label.is_some() { own_surroundings() } else { unlabelled().cloned() };
+    own.map_or(Some(Confinement::Unknown), |own| program.confinement(&own))
 }
 
 /// Reads the directory of the connecting process in /proc. The process is held meanwhile: another
@@ -55,13 +55,19 @@ pub fn surroundings_of(socket: impl AsFd, process: &str) -> Option<Surroundings>
 /// server nor its front end leaves its namespaces or filters its calls.
 #[must_use]
 pub fn own_surroundings() -> Option<Surroundings> {
+    let own = unlabelled()?.clone();
+    let label = std::fs::read("/proc/self/attr/current").ok();
+    Some(Surroundings { label: label.as_deref().map(text_of_label), ..own })
+}
+
+/// Returns the same without a label.
+fn unlabelled() -> Option<&'static Surroundings> {
     static OWN: OnceLock<Surroundings> = OnceLock::new();
     if OWN.get().is_none() {
         let own = surroundings_in("/proc/self", None)?;
         OWN.get_or_init(|| own);
     }
-    let label = std::fs::read("/proc/self/attr/current").ok();
-    OWN.get().map(|own| Surroundings { label: label.as_deref().map(text_of_label), ..own.clone() })
+    OWN.get()
 }
 
 fn surroundings_in(directory: &str, label: Option<&[u8]>) -> Option<Surroundings> {

@@ -174,3 +174,32 @@ pub(super) fn begin_recording(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proto::encode;
+    use proto::request::{Numbered, RequestError};
+    use sys::socket::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_that_was_started_begins_or_is_too_large_or_is_refused() {
+        let (socket, server) = Connection::pair().unwrap();
+        let requests = Requests::new(socket);
+        let smaller = StreamReply::Granted { stream: 1, capacity_frames: 64, ports: vec![] };
+        for (message, expected) in [
+            (Reply::Stream(StreamReply::Begun), Some(Beginning::Begun)),
+            (Reply::Stream(smaller), Some(Beginning::TooLarge)),
+            (Reply::Error(RequestError::Failed("no memory".into())), None),
+            (Reply::Done, None),
+        ] {
+            let number = requests.start(Request::Status, &[]).unwrap();
+            requests.take_answers().unwrap();
+            assert_eq!(beginning(&requests, number).unwrap(), Beginning::Unanswered);
+            server.try_send(&encode(&Numbered { number, message }), &[]).unwrap();
+            requests.take_answers().unwrap();
+            assert_eq!(beginning(&requests, number).ok(), expected);
+        }
+    }
+}
