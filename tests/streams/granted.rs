@@ -83,7 +83,6 @@ fn a_stream_that_is_expected_and_refused_is_none() {
 fn a_stream_plays_what_was_written_before_the_server_had_taken_it() {
     let server = server(256);
     let connection = server.stream_connection();
-    drop(connection.grant_for(ACCOUNT, two_seconds()).expect("granted"));
     let planned = connection.grant_for(ACCOUNT, two_seconds()).expect("granted");
     let mut stream = planned.start().expect("started");
     let frames = RATE_HZ as usize / 10;

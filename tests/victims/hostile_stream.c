@@ -149,12 +149,12 @@ int main(int arguments, char **argument) {
     server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (connect(server, (struct sockaddr *)&address, sizeof address) < 0) fail(argument[1]);
     ask(directory, "hello", NULL, 0);
-    ask(directory, "open", NULL, 0);
-    struct segment ring = segment_of(directory, "ring");
-    if (ask(directory, "begin", &ring.memfd, 1) != 1) {
-        fprintf(stderr, "hostile_stream: the server refuses its memory\n");
+    if (ask(directory, "open", NULL, 0) != 1) {
+        fprintf(stderr, "hostile_stream: the server grants no stream\n");
         return 1;
     }
+    struct segment ring = segment_of(directory, "ring");
+    ask(directory, "begin", &ring.memfd, 1);
     ask(directory, "call", NULL, 0);
     puts("ready");
     fflush(stdout);

@@ -41,8 +41,18 @@ pub(crate) struct Requests {
 struct Exchange {
     number: u32,
     buffer: Vec<u8>,
-    /// Requests that were started, with their answers as far as these have come.
-    started: Vec<(u32, Option<Answer>)>,
+    /// Requests that were started, in their order.
+    started: Vec<Started>,
+}
+
+/// A request whose answer is taken later.
+#[derive(Debug)]
+struct Started {
+    number: u32,
+    brings_memory: bool,
+    deadline_ns: u64,
+    /// As far as it has come.
+    answer: Option<Answer>,
 }
 
 /// A reply, and the descriptors that came with it.
@@ -172,10 +182,11 @@ impl Requests {
             return Err(Error::ServerGone);
         }
         let mut exchange = locked(&self.exchange);
-        let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
-        let number = self.send(&mut exchange, request, descriptors, deadline_ns);
+        let deadline_ns = now_ns() + PATIENCE_SECONDS * SECOND_NS;
+        let number = self.send(&mut exchange, request, descriptors, Some(deadline_ns));
         let number = self.answered(number, PATIENCE_SECONDS)?;
-        exchange.started.push((number, None));
+        let brings_memory = !descriptors.is_empty();
+        exchange.started.push(Started { number, brings_memory, deadline_ns, answer: None });
         Ok(number)
     }
 
@@ -192,15 +203,22 @@ impl Requests {
         accepted(self.answered(answer, PATIENCE_SECONDS)?)
     }
 
-    /// Returns the answer to a request that was started, if it was [read](Self::take_answers). A
-    /// refusal is an error.
-    pub(crate) fn try_finish(&self, number: u32) -> Result<Option<Answer>, Error> {
+    /// Returns the answer to a request that was started, if it was [read](Self::take_answers).
+    /// `patiently`: however long that takes.
+    ///
+    /// # Errors
+    /// A refusal; [`Error::Timeout`] if it should have come by now.
+    pub(crate) fn try_finish(&self, number: u32, patiently: bool) -> Result<Option<Answer>, Error> {
         let mut exchange = locked(&self.exchange);
-        let mut started = exchange.started.iter();
-        if started.any(|(started, answer)| *started == number && answer.is_none()) {
+        let started = exchange.started.iter().find(|started| started.number == number);
+        let Some(started) = started.filter(|started| started.answer.is_none()) else {
+            return exchange.take_started(number).map(accepted).transpose();
+        };
+        if patiently || now_ns() < started.deadline_ns {
             return Ok(None);
         }
-        exchange.take_started(number).map(accepted).transpose()
+        exchange.take_started(number);
+        Err(Error::Timeout { seconds: PATIENCE_SECONDS })
     }
 
     /// The answer to a request that was started is not wanted.
@@ -216,9 +234,8 @@ impl Requests {
         let mut exchange = locked(&self.exchange);
         loop {
             let taken = match self.socket.try_receive(&mut exchange.buffer) {
-                Ok(received) => exchange.note(received, None),
                 Err(SocketError::NotReady) => return Ok(()),
-                Err(error) => Err(error.into()),
+                received => exchange.note(received, None),
             };
             self.answered(taken, PATIENCE_SECONDS)?;
         }
@@ -268,7 +285,7 @@ impl Requests {
         deadline_ns: Option<u64>,
     ) -> Result<Answer, Failure> {
         loop {
-            let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
+            let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns);
             if let Some(answer) = exchange.note(received, Some(number))? {
                 return Ok(answer);
             }
@@ -299,30 +316,36 @@ impl Exchange {
     /// that to one that was started. Any other belongs to a request that was abandoned.
     fn note(
         &mut self,
-        received: Received,
+        received: Result<Received, SocketError>,
         awaited: Option<u32>,
     ) -> Result<Option<Answer>, Failure> {
-        let packet = self.buffer.get(..received.bytes).unwrap_or_default();
+        let Received { bytes, descriptors } = match received {
+            // What was answered counts all the same.
+            Err(SocketError::NoDescriptor { bytes }) => Received { bytes, descriptors: Vec::new() },
+            received => received?,
+        };
+        let packet = self.buffer.get(..bytes).unwrap_or_default();
         let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-        let answer = (reply.message, received.descriptors);
+        let answer = (reply.message, descriptors);
         // Number 0 answers a packet that the server could not read: too long, or with more
-        // descriptors than it had room for.
-        if awaited.is_some_and(|awaited| reply.number == awaited || reply.number == 0) {
-            return Ok(Some(answer));
-        }
-        let started = self.started.iter_mut().find(|(started, early)| {
-            *started == reply.number || (reply.number == 0 && early.is_none())
+        // descriptors than it had room for. It reads them in their order.
+        let is_unread = reply.number == 0;
+        let started = self.started.iter_mut().find(|started| match is_unread {
+            true => started.brings_memory && started.answer.is_none(),
+            false => started.number == reply.number,
         });
-        if let Some((_, early)) = started {
-            *early = Some(answer);
+        if let Some(started) = started {
+            started.answer = Some(answer);
+            return Ok(None);
         }
-        Ok(None)
+        let is_awaited = awaited.is_some_and(|awaited| is_unread || reply.number == awaited);
+        Ok(is_awaited.then_some(answer))
     }
 
     /// Forgets a request that was started; returns the answer to it, if that has come.
     fn take_started(&mut self, number: u32) -> Option<Answer> {
-        let place = self.started.iter().position(|(started, _)| *started == number)?;
-        self.started.swap_remove(place).1
+        let place = self.started.iter().position(|started| started.number == number)?;
+        self.started.remove(place).answer
     }
 }
 
@@ -339,6 +362,8 @@ impl From<SocketError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use proto::request::RequestError;
 
     use super::*;
@@ -364,14 +389,39 @@ mod tests {
     fn the_reply_to_what_was_started_is_taken_once_it_has_come() {
         let (requests, server) = pair();
         let started = requests.start(Request::Status, &[]).unwrap();
-        let taken = || requests.try_finish(started).unwrap().map(|(reply, _)| reply);
+        let taken = || requests.try_finish(started, false).unwrap().map(|(reply, _)| reply);
         requests.take_answers().unwrap();
         assert_eq!(taken(), None, "it does not wait");
+        // What is unread when a socket is closed would be an error at the other end.
+        server.try_receive(&mut [0; MAX_PACKET_BYTES]).unwrap();
         reply(&server, started, Reply::Port(2));
         drop(server);
         assert!(matches!(requests.take_answers(), Err(Error::ServerGone)));
         assert_eq!(taken(), Some(Reply::Port(2)), "it had come before");
         assert_eq!(taken(), None, "once");
+    }
+
+    #[test]
+    fn what_the_server_could_not_read_is_the_first_request_that_brought_memory() {
+        let (requests, server) = pair();
+        let memory = std::fs::File::open("/dev/null").unwrap();
+        let plain = requests.start(Request::Status, &[]).unwrap();
+        let brings = requests.start(Request::Status, &[memory.as_fd()]).unwrap();
+        reply(&server, 0, Reply::Error(RequestError::Quantum(0)));
+        reply(&server, brings + 1, Reply::Port(7));
+        assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(7));
+        assert!(matches!(requests.try_finish(brings, false), Err(Error::Refused(_))));
+        assert!(requests.try_finish(plain, false).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_in_time_is_not_awaited_for_ever() {
+        let (requests, _server) = pair();
+        let started = requests.start(Request::Status, &[]).unwrap();
+        locked(&requests.exchange).started[0].deadline_ns = now_ns();
+        assert!(requests.try_finish(started, true).unwrap().is_none());
+        assert!(matches!(requests.try_finish(started, false), Err(Error::Timeout { .. })));
+        assert!(requests.try_finish(started, false).unwrap().is_none());
     }
 
     #[test]
@@ -381,7 +431,7 @@ mod tests {
         requests.abandon(started);
         reply(&server, started, Reply::Port(2));
         requests.take_answers().unwrap();
-        assert_eq!(requests.exchange.lock().unwrap().started.len(), 0);
+        assert!(locked(&requests.exchange).started.is_empty());
         reply(&server, started + 1, Reply::Port(3));
         assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(3));
     }

@@ -236,7 +236,7 @@ pub enum StreamReply {
     Added,
     /// The device is not there any more. Its streams end in a moment.
     Removed,
-    /// A stream, or a smaller ring for it.
+    /// A stream, with the descriptor of its page; or a smaller ring for it.
     Granted {
         /// Its number.
         stream: u32,

@@ -25,7 +25,8 @@ use crate::requests::{Requests, server_name};
 /// rights. When it ends, its streams fade out.
 ///
 /// Streams outlive their server, if their program looks for the next one
-/// ([`await_next`](Self::await_next)) once the connection is readable.
+/// ([`await_next`](Self::await_next)) once the connection is readable, and has no
+/// [answers](Self::take_answers).
 #[derive(Debug)]
 pub struct StreamConnection {
     server: Arc<StreamServer>,

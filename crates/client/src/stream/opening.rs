@@ -1,12 +1,14 @@
 //! How a stream is opened: granted by the server, and begun with the memory that was made for it.
 
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use proto::request::{Reply, Request};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingSamples, RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, Shared};
 
+use super::returning::close;
 use crate::Error;
 use crate::requests::{Answer, Requests};
 
@@ -27,12 +29,20 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// Takes the answer to a request for a stream.
-    fn of(answer: Answer, kept: (usize, RingSamples), plays: bool) -> Result<Self, Error> {
-        let (Reply::Stream(reply), mut descriptors) = answer else { return Err(OTHER_REPLY) };
+    /// Takes the answer to a request for a stream, which ends if its page cannot be mapped.
+    fn of(
+        requests: &Requests,
+        answer: Answer,
+        kept: (usize, RingSamples),
+        plays: bool,
+    ) -> Result<Self, Error> {
+        let (Reply::Stream(reply), descriptors) = answer else { return Err(OTHER_REPLY) };
         let (stream, shape, ports) = granted(reply, kept)?;
-        let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
-        Ok(Self { stream, shape, plays, ports, page: Shared::receive(page)? })
+        let page = received(descriptors).and_then(|page| Ok(Shared::receive(page)?));
+        if page.is_err() {
+            close(requests, stream);
+        }
+        Ok(Self { stream, shape, plays, ports, page: page? })
     }
 
     /// The server can only take this smaller ring.
@@ -54,7 +64,7 @@ pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> 
     let (channels, plays) = (new.channels.len(), new.direction == Direction::Playback);
     let samples = RingSamples::from_code(new.samples).unwrap_or_default();
     let answer = requests.ask_for_memory(Request::Stream(StreamRequest::Open(new)), &[])?;
-    Grant::of(answer, (channels, samples), plays)
+    Grant::of(requests, answer, (channels, samples), plays)
 }
 
 /// A playback stream that was asked for; the answer is not read yet.
@@ -78,7 +88,7 @@ impl AskedPlayback {
 
     /// Waits for the answer.
     pub(super) fn answer(self, requests: &Requests) -> Result<Grant, Error> {
-        Grant::of(requests.finish(self.request)?, kept(self.shape), true)
+        Grant::of(requests, requests.finish(self.request)?, kept(self.shape), true)
     }
 }
 
@@ -94,6 +104,12 @@ fn granted(
         .and_then(|shape| shape.holding(samples))
         .ok_or(Error::Protocol("it granted a ring that cannot be"))?;
     Ok((stream, shape, ports))
+}
+
+/// Returns the descriptor that the server has sent.
+fn received(mut descriptors: Vec<OwnedFd>) -> Result<OwnedFd, Error> {
+    let none = "this process can open no more descriptors: raise its limit (ulimit -n)";
+    descriptors.pop().ok_or_else(|| Error::System(io::Error::other(none)))
 }
 
 /// What stays the same if another ring is granted: the number of channels, and how samples lie.
@@ -142,11 +158,13 @@ pub enum Beginning {
     Begun,
     /// Memory has become short: it does not begin. Another one, with a smaller ring, may.
     TooLarge,
+    /// It does not begin, as was said before.
+    Refused,
 }
 
 /// Returns what the server has said of the request by which a playback stream was started.
 pub(super) fn beginning(requests: &Requests, request: u32) -> Result<Beginning, Error> {
-    match requests.try_finish(request)? {
+    match requests.try_finish(request, false)? {
         None => Ok(Beginning::Unanswered),
         Some((Reply::Stream(StreamReply::Begun), _)) => Ok(Beginning::Begun),
         Some((Reply::Stream(StreamReply::Granted { .. }), _)) => Ok(Beginning::TooLarge),
@@ -164,9 +182,8 @@ pub(super) fn begin_recording(
         let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
         let begin = StreamRequest::Begin { stream: grant.stream, position };
         match requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])? {
-            (Reply::Stream(StreamReply::Begun), mut descriptors) => {
-                let ring = descriptors.pop().ok_or(Error::Protocol("it did not send its ring"))?;
-                let ring = PeerRing::receive(ring, grant.shape)?;
+            (Reply::Stream(StreamReply::Begun), descriptors) => {
+                let ring = PeerRing::receive(received(descriptors)?, grant.shape)?;
                 return Ok((grant, ring, wishes));
             }
             (Reply::Stream(reply), _) => grant.shrink(reply)?,

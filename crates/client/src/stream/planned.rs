@@ -8,10 +8,9 @@ use sys::memory::OwnRing;
 
 use super::PlaybackStream;
 use super::opening::{AskedPlayback, Grant, begin_playback, start_playback};
-use super::returning::close;
+use super::returning::{close, close_after};
 use super::server::StreamServer;
 use crate::Error;
-use crate::requests::Requests;
 
 /// For how many samples a new ring has memory, bytes: two thirds of a second of stereo of 16 bits
 /// at 48 kHz. They are to be heard at once.
@@ -139,14 +138,6 @@ impl PlannedPlayback {
             Stage::Granted(grant) => Ok(grant),
             Stage::Over => Err(Error::OTHER_REPLY),
         }
-    }
-}
-
-/// Ends a stream that was granted and cannot begin. A server that has not answered would not be
-/// quicker to close it.
-fn close_after(requests: &Requests, stream: u32, error: &Error) {
-    if !matches!(error, Error::Timeout { .. } | Error::ServerGone) {
-        close(requests, stream);
     }
 }
 

@@ -9,7 +9,7 @@ use sys::memory::OwnRing;
 
 use super::connection::{published_volume, set_volume, status};
 use super::opening::{Beginning, Grant, begin_playback, beginning};
-use super::returning::{call, close, open_again};
+use super::returning::{call, close, close_after, open_again};
 use super::server::StreamServer;
 use super::{NoRoomForWish, Samples, StreamConnection, StreamWriter};
 use crate::Error;
@@ -32,8 +32,17 @@ pub struct PlaybackStream {
     opened: NewStream,
     writer: StreamWriter,
     shape: RingShape,
-    /// The request with its memory, which is not known to be answered.
-    awaited: Option<u32>,
+    stage: Stage,
+}
+
+/// What the server has said of a stream's memory.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// It is not known to have answered this request.
+    Awaited(u32),
+    Begun,
+    /// It does not begin.
+    Over(Beginning),
 }
 
 /// Why a wish was not made.
@@ -60,12 +69,12 @@ impl PlaybackStream {
     ) -> Self {
         let (number, shape) = (grant.stream, grant.shape);
         let writer = StreamWriter::new(ring, grant.page).beginning_at(position);
-        Self { server, number, opened, writer, shape, awaited: None }
+        Self { server, number, opened, writer, shape, stage: Stage::Begun }
     }
 
     /// Returns it as one whose memory was sent by this request, which is not answered.
     pub(super) fn awaiting(mut self, request: u32) -> Self {
-        self.awaited = Some(request);
+        self.stage = Stage::Awaited(request);
         self
     }
 
@@ -74,16 +83,27 @@ impl PlaybackStream {
     /// [read](StreamConnection::take_answers). One that does not begin has ended.
     ///
     /// # Errors
-    /// [`Error::Refused`], once: it does not begin.
+    /// [`Error::Refused`], once; [`Error::Timeout`]: it has not answered in time.
     pub fn beginning(&mut self) -> Result<Beginning, Error> {
-        let Some(request) = self.awaited else { return Ok(Beginning::Begun) };
+        let request = match self.stage {
+            Stage::Awaited(request) => request,
+            Stage::Begun => return Ok(Beginning::Begun),
+            Stage::Over(beginning) => return Ok(beginning),
+        };
         let beginning = beginning(&self.server.requests, request);
-        if !matches!(beginning, Ok(Beginning::Unanswered)) {
-            self.awaited = None;
-        }
-        if !matches!(beginning, Ok(Beginning::Unanswered | Beginning::Begun)) {
-            // Its memory is free for another one.
-            close(&self.server.requests, self.number);
+        self.stage = match &beginning {
+            Ok(Beginning::Unanswered) => self.stage,
+            Ok(Beginning::Begun) => Stage::Begun,
+            Ok(over) => Stage::Over(*over),
+            // The server may take it later.
+            Err(Error::Timeout { .. }) => Stage::Over(Beginning::Unanswered),
+            Err(_) => Stage::Over(Beginning::Refused),
+        };
+        match &beginning {
+            Ok(Beginning::Unanswered | Beginning::Begun) => {}
+            // What it would have taken is free for another one.
+            Ok(_) => close(&self.server.requests, self.number),
+            Err(error) => close_after(&self.server.requests, self.number, error),
         }
         beginning
     }
@@ -134,7 +154,7 @@ impl PlaybackStream {
         let (stream, shape) = (grant.stream, grant.shape);
         let writer = self.writer.following(ring, grant.page);
         call(&server.requests, stream)?;
-        (self.writer, self.awaited) = (writer, None);
+        (self.writer, self.stage) = (writer, Stage::Begun);
         (self.server, self.number, self.shape) = (Arc::clone(server), stream, shape);
         Ok(())
     }
@@ -314,8 +334,10 @@ impl PlaybackStream {
 
 impl Drop for PlaybackStream {
     fn drop(&mut self) {
-        if let Some(request) = self.awaited {
-            self.server.requests.abandon(request);
+        match self.stage {
+            Stage::Awaited(request) => self.server.requests.abandon(request),
+            Stage::Begun | Stage::Over(Beginning::Unanswered) => {}
+            Stage::Over(_) => return,
         }
         close(&self.server.requests, self.number);
     }

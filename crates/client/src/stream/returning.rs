@@ -49,6 +49,14 @@ pub(super) fn close(requests: &Requests, stream: u32) {
     let _ = ask(requests, StreamRequest::Close { stream });
 }
 
+/// Ends a stream that was granted and does not begin. A server that has not answered would not be
+/// quicker to close it.
+pub(super) fn close_after(requests: &Requests, stream: u32, error: &Error) {
+    if !matches!(error, Error::Timeout { .. } | Error::ServerGone) {
+        close(requests, stream);
+    }
+}
+
 /// Makes the device obey the wishes of a stream.
 pub(super) fn call(requests: &Requests, stream: u32) -> Result<(), Error> {
     match ask(requests, StreamRequest::Call { stream })? {

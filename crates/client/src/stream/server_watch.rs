@@ -54,7 +54,7 @@ impl ServerWatch {
     /// [`Error::ServerGone`].
     pub fn has_changed(&mut self) -> Result<bool, Error> {
         self.requests.take_answers()?;
-        match self.requests.try_finish(self.awaited)? {
+        match self.requests.try_finish(self.awaited, true)? {
             None => Ok(false),
             Some((Reply::Stream(StreamReply::Changed { number }), _)) => {
                 let next = Request::Stream(await_change(number, self.of));

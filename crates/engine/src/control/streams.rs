@@ -265,7 +265,7 @@ impl Streams {
         self.awaited(peer, number).map(|(shape, _)| shape)
     }
 
-    /// Returns the same, and the page that the stream will have.
+    /// Returns the same, and the page of the stream.
     fn awaited(
         &self,
         peer: u64,

@@ -14,6 +14,10 @@ const RETRY_NS: u64 = 20_000_000;
 /// How long a packet is tried. The library waits five seconds, and is to learn the reason.
 const PATIENCE_NS: u64 = 4_000_000_000;
 
+/// How many packets of a peer wait at most: one for each stream that a program may have. It may ask
+/// for streams and end them meanwhile, and each packet keeps a descriptor open.
+const WAITING_OF_ONE: usize = proto::limits::STREAMS_OF_PROGRAM;
+
 /// A packet for one peer, with memory.
 #[derive(Debug)]
 pub(super) struct MemoryPacket {
@@ -44,7 +48,7 @@ pub(super) struct UnsentPackets {
 
 impl UnsentPackets {
     /// Sends a packet, or keeps it if the kernel refuses it for now. Returns false if its peer does
-    /// not take it.
+    /// not take it, or too many wait for that.
     pub(super) fn send(
         &mut self,
         packet: MemoryPacket,
@@ -54,13 +58,20 @@ impl UnsentPackets {
         match packet.try_send(send) {
             Ok(()) => true,
             // MUTATION: unsent.not_tried_again
-            Err(SocketError::Io(_)) => {
+            Err(SocketError::Io(_)) if self.has_room_for(packet.peer) => {
                 self.retry_at_ns = now_ns + RETRY_NS;
                 self.waiting.push((now_ns + PATIENCE_NS, packet));
                 true
             }
             Err(_) => false,
         }
+    }
+
+    /// Returns whether another packet of this peer may wait.
+    fn has_room_for(&self, peer: u64) -> bool {
+        let own = self.waiting.iter().filter(|(_, packet)| packet.peer == peer);
+        // MUTATION: unsent.without_limit
+        own.count() < WAITING_OF_ONE
     }
 
     /// Tries the packets again if it is time for it. Returns the peers that are to be closed: they
@@ -140,6 +151,14 @@ mod tests {
         }
         assert_eq!(unsent.due_ns(), None);
         assert!(unsent.retry(now_ns + PATIENCE_NS, |_, _, _| panic!("sent twice")).is_empty());
+    }
+
+    #[test]
+    fn a_peer_for_which_too_many_packets_wait_gets_no_more() {
+        let mut unsent = UnsentPackets::default();
+        let mut refuse = |peer| unsent.send(packet(peer), 0, |_, _, _| Err(too_many()));
+        assert!((0..WAITING_OF_ONE).all(|_| refuse(1)));
+        assert!(!refuse(1) && refuse(2), "another peer has its own share");
     }
 
     #[test]

@@ -27,7 +27,8 @@ const MAX_BYTES_OF_ONE: usize = 128 << 10;
 pub(super) enum Adrift {
     /// Its server has gone: it can return to the next one.
     ServerGone,
-    /// The server has ended it: its device is opened for other samples, or is not there any more.
+    /// The server has ended it: its device is opened for other samples, or is not there any more;
+    /// or it has not taken its memory.
     Ended,
 }
 
@@ -176,7 +177,8 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// A stream has no server that answers: the next turn of the event loop looks for a place.
+    /// A stream has no server that answers, or that takes its memory: the next turn of the event
+    /// loop looks for a place.
     pub(super) fn set_adrift(&mut self, index: u32, now_ns: u64) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         input.adrift = Some(Adrift::Ended);

@@ -150,9 +150,9 @@ impl<D: Devices> FrontEnd<D> {
         Ok(index)
     }
 
-    /// Begins the streams that were opened, and notes which ones the server has taken since; returns
-    /// whether there may be effects. Called once their programs have been answered, or before the next
-    /// packet of a program, and when the server has answered.
+    /// Begins the streams that were opened, and notes which ones the server has taken since;
+    /// returns whether there may be effects. Called once their programs have been answered, or
+    /// before the next packet of a program, and when the server has answered.
     pub fn begin_streams(&mut self, now_ns: u64) -> bool {
         let (opened, awaited) =
             (std::mem::take(&mut self.beginning), std::mem::take(&mut self.awaited));
@@ -174,7 +174,7 @@ impl<D: Devices> FrontEnd<D> {
             self.note_beginning(index, started, now_ns);
         }
         for index in awaited {
-            let Some(input) = self.inputs.get_mut(index) else { continue };
+            let Some(input) = self.inputs.untouched(index) else { continue };
             match input.playback.has_begun() {
                 None => self.awaited.push(index),
                 Some(begun) => {

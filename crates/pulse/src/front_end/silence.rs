@@ -215,6 +215,7 @@ impl Devices for Silence {
             has_begun: false,
             begins: self.begins,
             takes_memory: self.takes_memory,
+            is_answered: false,
         })
     }
 
@@ -270,6 +271,8 @@ pub(crate) struct Sink {
     begins: Result<u64, Refusal>,
     /// What the server says of its memory, once it was started.
     pub takes_memory: Option<Result<(), Refusal>>,
+    /// It has said that.
+    is_answered: bool,
 }
 
 impl Output for Sink {
@@ -283,7 +286,9 @@ impl Output for Sink {
     }
 
     fn has_begun(&mut self) -> Option<Result<(), Refusal>> {
-        self.takes_memory
+        let answer = self.takes_memory;
+        assert!(answer.is_none() || !std::mem::replace(&mut self.is_answered, true), "once");
+        answer
     }
 
     fn number(&self) -> Option<u32> {

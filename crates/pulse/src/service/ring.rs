@@ -101,7 +101,8 @@ impl Output for ServerOutput {
         match self.begun_mut()?.beginning() {
             Ok(Beginning::Begun) => Some(Ok(())),
             Ok(Beginning::TooLarge) => Some(Err(Refusal::NotNow)),
-            Ok(_) => None,
+            Ok(Beginning::Unanswered) => None,
+            Ok(_) => Some(Err(Refusal::Never)),
             Err(error) => Some(Err(refusal(&error))),
         }
     }

@@ -78,7 +78,8 @@ impl ServerDevices {
         })
     }
 
-    /// Returns the connection, which is readable once the server has gone.
+    /// Returns the connection, which is readable when it has
+    /// [answers](StreamConnection::take_answers), and once the server has gone.
     pub fn connection(&self) -> Option<&StreamConnection> {
         self.connection.as_ref().map(|connection| &connection.streams)
     }

@@ -91,6 +91,7 @@ impl Streams {
             state: State::Granted(Arc::new(page)),
         };
         self.streams.insert(number, stream);
+        self.publish_state(number);
         Ok(Granted { stream: number, shape, page: memfd })
     }
 

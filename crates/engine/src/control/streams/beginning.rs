@@ -137,10 +137,15 @@ impl Streams {
         Ok(Beginning::Begun { ring: Some(ring), stream: Arrival::Records(Box::new(recorder)) })
     }
 
-    /// Publishes what other programs can change about a stream, for its program to know if this
-    /// server dies, and has those know that watch streams.
+    /// Something about a stream has changed: its program and those that watch streams are to know.
     pub(super) fn show_state(&mut self, number: u32) {
         self.watches.note_stream_change();
+        self.publish_state(number);
+    }
+
+    /// Publishes what other programs can change about a stream, for its program to know if this
+    /// server dies.
+    pub(super) fn publish_state(&self, number: u32) {
         let Some(open) = self.streams.get(&number) else { return };
         let name = self.devices.name(open.home()).and_then(StreamDeviceName::new);
         let mut ports = [0; MAX_STREAM_CHANNELS as usize];

@@ -146,6 +146,12 @@ pub(super) const LIMITS: &[Defence] = &[
         "control::unsent::tests::a_packet_that_the_kernel_refuses_is_sent_once_when_it_does_not",
     ),
     unit(
+        "unsent.without_limit",
+        Replace("< WAITING_OF_ONE", "< usize::MAX"),
+        ENGINE,
+        "control::unsent::tests::a_peer_for_which_too_many_packets_wait_gets_no_more",
+    ),
+    unit(
         "unsent.tried_for_ever",
         Replace("now_ns < *until_ns", "true"),
         ENGINE,
