@@ -42,8 +42,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
     /// Desktop: how often a sound begins beside another in each round
-    #[arg(long, default_value_t = 7)]
-    pub beginnings: usize,
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub beginnings: u32,
     /// Graphs: with a thread of the lowest priority on each CPU that evicts its caches, as on a
     /// machine in use
     #[arg(long)]

@@ -54,7 +54,7 @@ pub fn measure(scene: &mut Scene) -> Result<()> {
     let mut asked = Vec::new();
 
     // When the programs that take part in a beginning have a CPU differs more than the systems.
-    let beginnings = scene.arguments.beginnings;
+    let beginnings = scene.arguments.beginnings as usize;
     for _ in 0..beginnings {
         std::thread::sleep(DEEP);
         let (frame, heard_ns) = clock(&mut player)?;

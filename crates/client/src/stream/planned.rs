@@ -83,9 +83,9 @@ impl PlannedPlayback {
     /// # Errors
     /// Those of [`begin`](Self::begin) that are about the grant, or the memory.
     pub fn start(mut self) -> Result<PlaybackStream, Error> {
-        let (mut make, grant) = self.memory_and_grant(0)?;
+        let (mut made, grant) = self.memory_and_grant(0)?;
         let requests = &self.server.requests;
-        let started = make(grant.shape).and_then(|ring| {
+        let started = fitting(&mut made, grant.shape, 0).and_then(|ring| {
             let request = start_playback(requests, &grant, &ring, 0)?;
             Ok((ring, request))
         });
@@ -98,7 +98,8 @@ impl PlannedPlayback {
 
     /// The same as [`begin`](Self::begin), of a stream whose first frame has this position.
     pub(super) fn begin_at(mut self, position: u64) -> Result<PlaybackStream, Error> {
-        let (make, grant) = self.memory_and_grant(position)?;
+        let (mut made, grant) = self.memory_and_grant(position)?;
+        let make = |shape| fitting(&mut made, shape, position);
         let (stream, requests) = (grant.stream, &self.server.requests);
         let begun = begin_playback(requests, grant, position, make);
         if let Err(error) = &begun {
@@ -112,18 +113,11 @@ impl PlannedPlayback {
         PlaybackStream::new(Arc::clone(&self.server), grant, self.new.clone(), ring, position)
     }
 
-    /// Makes its memory while the server answers; returns what makes its ring, and the grant.
-    fn memory_and_grant(
-        &mut self,
-        position: u64,
-    ) -> Result<(impl FnMut(RingShape) -> Result<OwnRing, Error> + use<>, Grant), Error> {
+    /// Makes its memory while the server answers; returns that, if there was any, and the grant.
+    fn memory_and_grant(&mut self, position: u64) -> Result<(Option<OwnRing>, Grant), Error> {
         // If there is no memory for it, there may be for what is granted.
-        let mut made = ring(self.shape, position).ok();
-        let make = move |shape| match made.take().filter(|ring| ring.shape() == shape) {
-            Some(ring) => Ok(ring),
-            None => ring(shape, position),
-        };
-        Ok((make, self.take_grant()?))
+        let made = ring(self.shape, position).ok();
+        Ok((made, self.take_grant()?))
     }
 
     /// Returns what the server has granted, once it has answered.
@@ -138,6 +132,14 @@ impl PlannedPlayback {
             Stage::Granted(grant) => Ok(grant),
             Stage::Over => Err(Error::OTHER_REPLY),
         }
+    }
+}
+
+/// Takes the ring that was made if it has this shape, or makes another one.
+fn fitting(made: &mut Option<OwnRing>, shape: RingShape, position: u64) -> Result<OwnRing, Error> {
+    match made.take().filter(|ring| ring.shape() == shape) {
+        Some(ring) => Ok(ring),
+        None => ring(shape, position),
     }
 }
 
