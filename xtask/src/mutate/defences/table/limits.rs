@@ -139,24 +139,6 @@ pub(super) const LIMITS: &[Defence] = &[
         ROUND_ROBIN,
         "tests::each_connection_of_a_program_has_its_turn_some_time",
     ),
-    unit(
-        "unsent.not_tried_again",
-        Replace("true", "false"),
-        ENGINE,
-        "control::unsent::tests::a_packet_that_the_kernel_refuses_is_sent_once_when_it_does_not",
-    ),
-    unit(
-        "unsent.without_limit",
-        Replace("< WAITING_OF_ONE", "< usize::MAX"),
-        ENGINE,
-        "control::unsent::tests::a_peer_for_which_too_many_packets_wait_gets_no_more",
-    ),
-    unit(
-        "unsent.tried_for_ever",
-        Replace("now_ns < *until_ns", "true"),
-        ENGINE,
-        "control::unsent::tests::a_peer_that_has_waited_too_long_gets_the_reason_and_is_closed",
-    ),
     process(
         "overdue.silent_peers_stay",
         Replace("deadline_ns < now_ns", "deadline_ns < now_ns && false"),

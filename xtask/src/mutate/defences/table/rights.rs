@@ -3,6 +3,7 @@
 use super::super::super::edit::Edit::{Delete, Replace};
 use super::super::{Defence, process, unit};
 
+const ENGINE: &str = "consort-engine";
 const SYS: &str = "consort-sys";
 
 pub(super) const RIGHTS: &[Defence] = &[
@@ -119,5 +120,23 @@ pub(super) const RIGHTS: &[Defence] = &[
         Delete,
         SYS,
         "disposal::tests::a_close_that_lasts_holds_up_no_other",
+    ),
+    unit(
+        "unsent.not_tried_again",
+        Replace("true", "false"),
+        ENGINE,
+        "control::unsent::tests::a_packet_that_the_kernel_refuses_is_sent_once_when_it_does_not",
+    ),
+    unit(
+        "unsent.without_limit",
+        Replace("< WAITING_OF_ONE", "< usize::MAX"),
+        ENGINE,
+        "control::unsent::tests::a_peer_for_which_too_many_packets_wait_gets_no_more",
+    ),
+    unit(
+        "unsent.tried_for_ever",
+        Replace("now_ns < *until_ns", "true"),
+        ENGINE,
+        "control::unsent::tests::a_peer_that_has_waited_too_long_gets_the_reason_and_is_closed",
     ),
 ];
