@@ -18,6 +18,7 @@ mod populating;
 mod ports;
 mod requests;
 mod roles;
+mod spare_page;
 #[cfg(test)]
 mod tests;
 mod volumes;
@@ -43,6 +44,7 @@ pub(super) use self::kept_volumes::KeptVolumes;
 use self::moving::Arrival;
 use self::populating::Populating;
 use self::ports::StreamPorts;
+use self::spare_page::SparePage;
 use self::waiting::WaitingStreams;
 use self::watches::Watches;
 use super::ticket::Ticket;
@@ -84,6 +86,7 @@ pub fn stream_rings() -> StreamRings {
 #[derive(Debug)]
 pub(super) struct Streams {
     budget: StreamBudget,
+    spare_page: SparePage,
     streams: BTreeMap<u32, OpenStream>,
     last: u32,
     devices: Devices,
@@ -232,6 +235,7 @@ impl Streams {
     ) -> Self {
         Self {
             budget: StreamBudget::new(limits),
+            spare_page: SparePage::new(),
             streams: BTreeMap::new(),
             last: 0,
             devices: Devices::new(DeviceEnd::new(rings, driver)),
@@ -340,6 +344,7 @@ impl Streams {
             device.calls.forget(number);
         }
         self.budget.release(stream.grant);
+        self.spare_page.renew();
     }
 
     /// Takes back what the devices' threads have given back.

@@ -10,7 +10,6 @@ use proto::limits::{
 use proto::request::RequestError;
 use proto::stream::{Direction, NewStream, UNCONNECTED, Volume, VolumeSource, VolumeSources};
 use rt::shm::{MAX_STREAM_CHANNELS, RingSamples, RingShape};
-use sys::memory::Shared;
 
 use super::device_end::{DeviceFacts, check_driver};
 use super::devices::DRIVER;
@@ -54,8 +53,9 @@ impl Streams {
         self.check_count(account)?;
         let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
         let ring = (channels, ring_samples(&new)?);
-        let (page, memfd) = Shared::for_readers("consort-stream-page")
-            .map_err(|error| refused(format!("no memory for a stream: {error}")))?;
+        let page = self.spare_page.take();
+        let (page, memfd) =
+            page.map_err(|error| refused(format!("no memory for a stream: {error}")))?;
         let Some(grant) = self.budget.grant(account, ring, new.depth_frames) else {
             let advice = "end other programs that play, or let this server lock more memory";
             return Err(refused(format!("no memory is left for another stream: {advice}")));
