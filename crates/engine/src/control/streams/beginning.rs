@@ -92,8 +92,14 @@ impl Streams {
         let Some(open) = self.streams.get(&number) else { return false };
         let facts = self.devices.facts(open.device, driver);
         let Some(device) = self.devices.get_mut(open.device) else { return false };
+        let plays = matches!(stream, Arrival::Plays(_));
         let begins = device.take_in(stream, open.direction, facts);
-        device.shared.call();
+        if plays {
+            // It holds until its program wishes otherwise.
+            device.calls.need_later(now_ns());
+        } else {
+            device.shared.call();
+        }
         begins && open.device == DRIVER
     }
 

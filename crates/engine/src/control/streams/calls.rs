@@ -8,6 +8,9 @@ const LEAST_NS: u64 = 2_000_000;
 /// How much earlier a single call may be: a new stream calls for its connections to the device, and
 /// soon after that for its first frames.
 const AHEAD_NS: u64 = LEAST_NS;
+/// When a device's thread is called for a new stream at the latest, ns. Its program is about to call
+/// for the first frames, which are heard sooner if that thread does not wake before.
+const LATER_NS: u64 = 5_000_000;
 
 /// Which programs wait for the device, and when it is called next.
 #[derive(Debug, Default)]
@@ -30,8 +33,13 @@ impl Calls {
     /// The driver thread is to be called for what no program waits for.
     pub(super) fn need(&mut self, now_ns: u64) {
         // MUTATION: calls.at_any_rate
-        let earliest_ns = self.next_ns.saturating_sub(AHEAD_NS);
-        self.due_ns.get_or_insert_with(|| earliest_ns.max(now_ns));
+        let earliest_ns = self.next_ns.saturating_sub(AHEAD_NS).max(now_ns);
+        self.due_ns = Some(self.due_ns.map_or(earliest_ns, |due_ns| due_ns.min(earliest_ns)));
+    }
+
+    /// The same, in a while: whatever it is called for before does for this as well.
+    pub(super) fn need_later(&mut self, now_ns: u64) {
+        self.due_ns.get_or_insert(now_ns + LATER_NS);
     }
 
     /// When the driver thread is to be called.
@@ -103,6 +111,16 @@ mod tests {
             assert_eq!([1, 2].map(|stream| calls.take_served(stream, first)), [false; 2]);
             assert_eq!([1, 2].map(|stream| calls.take_served(stream, second)), [true, false]);
         }
+    }
+
+    #[test]
+    fn a_call_that_can_wait_is_made_with_the_next_one() {
+        let mut calls = Calls::default();
+        calls.need_later(5);
+        assert_eq!(calls.due_ns(), Some(5 + LATER_NS));
+        calls.add(1, 7);
+        assert!(calls.take_due(7), "at once");
+        assert_eq!(calls.due_ns(), None);
     }
 
     #[test]

@@ -142,14 +142,25 @@ fn the_first_stream_brings_the_loop_and_the_last_one_takes_it_away() {
     assert_eq!(scenario.begin(2, second, shape), Ok(false));
     assert_eq!(scenario.streams.close(2, second), Ok(()));
     scenario.streams.peer_gone(1);
-    assert_eq!(scenario.calls(), 4, "to take each of them, and to end it");
+    assert_eq!(scenario.calls(), 2, "to end each of them");
     let expected = ["begin", "add 1", "add 2", "close 2", "close 1"];
     assert_eq!(scenario.ordered(), expected);
     assert!(!scenario.streams.is_empty(), "they fade out");
     scenario.streams.take_returns();
-    assert_eq!(scenario.calls(), 5);
+    assert_eq!(scenario.calls(), 3);
     assert_eq!((scenario.ordered(), scenario.streams.is_empty()), (vec!["end".into()], true));
     assert_eq!(scenario.streams.budget.used(), 0);
+}
+
+#[test]
+fn the_driver_thread_takes_a_new_stream_soon_if_nobody_calls() {
+    let mut scenario = Scenario::new();
+    scenario.begun(1);
+    let due_ns = scenario.streams.devices.driver.calls.due_ns().expect("a call is due");
+    scenario.streams.call_if_due(due_ns - 1);
+    assert_eq!(scenario.calls(), 0, "its program is about to call");
+    scenario.streams.call_if_due(due_ns);
+    assert_eq!(scenario.calls(), 1);
 }
 
 #[test]

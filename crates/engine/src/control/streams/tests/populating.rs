@@ -26,11 +26,10 @@ fn a_stream_is_on_its_device_before_its_ring_is_populated() {
     let mut scenario = Scenario::new();
     let number = scenario.long(1);
     assert_eq!(scenario.ordered(), ["begin".into(), format!("add {number}")]);
-    assert_eq!(scenario.calls(), 1, "to take it");
     assert!(scenario.populate());
-    assert_eq!(scenario.calls(), 1);
+    assert_eq!(scenario.calls(), 0);
     while scenario.populate() {}
-    assert_eq!(scenario.calls(), 2, "it can play on");
+    assert_eq!(scenario.calls(), 1, "it can play on");
 }
 
 #[test]
