@@ -12,9 +12,9 @@ use super::returning::{close, close_after};
 use super::server::StreamServer;
 use crate::Error;
 
-/// For how many samples a new ring has memory, bytes: two thirds of a second of stereo of 16 bits
-/// at 48 kHz. They are to be heard at once.
-const FIRST_BYTES: usize = 128 << 10;
+/// For how many samples a new ring has memory, bytes: a third of a second of stereo of 16 bits at
+/// 48 kHz. They are to be heard at once.
+const FIRST_BYTES: usize = 64 << 10;
 
 /// A playback stream that has no memory yet: the server has granted it, or is expected to. Nothing
 /// is heard of it; it ends when it is dropped.
