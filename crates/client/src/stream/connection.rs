@@ -136,7 +136,7 @@ impl StreamConnection {
     pub fn play(&self, options: PlaybackOptions) -> Result<PlaybackStream, Error> {
         let new = new_playback(0, options);
         match wanted_shape(&new) {
-            Some(shape) => self.expect(new, shape)?.begin(),
+            Some(shape) => self.expect(new, shape).begin(),
             // The server says what is wrong with it.
             None => self.grant(new)?.begin(),
         }
@@ -156,24 +156,17 @@ impl StreamConnection {
         self.grant(new_playback(account, options))
     }
 
-    /// The same without waiting for the answer, which is read when the stream
-    /// [begins](PlannedPlayback::begin). `None` unless the server has granted the last stream in
-    /// full, with no smaller a ring.
-    ///
-    /// # Errors
-    /// [`Error::ServerGone`]; [`Error::Timeout`].
-    pub fn expect_for(
-        &self,
-        account: u32,
-        options: &PlaybackOptions,
-    ) -> Result<Option<PlannedPlayback>, Error> {
+    /// The same, but the server is asked when the stream [begins](PlannedPlayback::begin). `None`
+    /// unless it has granted the last stream in full, with no smaller a ring.
+    #[must_use]
+    pub fn expect_for(&self, account: u32, options: &PlaybackOptions) -> Option<PlannedPlayback> {
         let new = new_playback(account, options.clone());
-        let shape = wanted_shape(&new).filter(|shape| self.server.has_granted(*shape));
-        shape.map(|shape| self.expect(new, shape)).transpose()
+        let shape = wanted_shape(&new).filter(|shape| self.server.has_granted(*shape))?;
+        Some(self.expect(new, shape))
     }
 
-    fn expect(&self, new: NewStream, shape: RingShape) -> Result<PlannedPlayback, Error> {
-        PlannedPlayback::ask(Arc::clone(&self.server), new, shape)
+    fn expect(&self, new: NewStream, shape: RingShape) -> PlannedPlayback {
+        PlannedPlayback::expected(Arc::clone(&self.server), new, shape)
     }
 
     /// Opens a playback stream whose first frame has this position, for a program that can convert

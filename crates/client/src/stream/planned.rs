@@ -16,8 +16,8 @@ use crate::Error;
 /// 48 kHz. They are to be heard at once.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// A playback stream that has no memory yet: the server has granted it, or is expected to. Nothing
-/// is heard of it; it ends when it is dropped.
+/// A playback stream that has no memory yet: the server has granted it, or is expected to once it
+/// is asked. Nothing is heard of it; it ends when it is dropped.
 #[derive(Debug)]
 pub struct PlannedPlayback {
     server: Arc<StreamServer>,
@@ -29,8 +29,8 @@ pub struct PlannedPlayback {
 /// What the server knows of a stream that is planned.
 #[derive(Debug)]
 enum Stage {
-    /// It was asked for it, and the answer is not read yet.
-    Asked(AskedPlayback),
+    /// Nothing: it is asked for it when it begins.
+    Expected,
     Granted(Grant),
     /// It has begun, or there is none.
     Over,
@@ -41,14 +41,9 @@ impl PlannedPlayback {
         Self { server, new, shape: grant.shape, stage: Stage::Granted(grant) }
     }
 
-    /// Asks for a stream that is expected to be granted with a ring of this shape.
-    pub(super) fn ask(
-        server: Arc<StreamServer>,
-        new: NewStream,
-        shape: RingShape,
-    ) -> Result<Self, Error> {
-        let asked = AskedPlayback::ask(&server.requests, new.clone(), shape)?;
-        Ok(Self { server, new, shape, stage: Stage::Asked(asked) })
+    /// Plans a stream that is expected to be granted with a ring of this shape.
+    pub(super) fn expected(server: Arc<StreamServer>, new: NewStream, shape: RingShape) -> Self {
+        Self { server, new, shape, stage: Stage::Expected }
     }
 
     /// Returns its number on the server, if the server has said that it is granted.
@@ -56,7 +51,7 @@ impl PlannedPlayback {
     pub fn number(&self) -> Option<u32> {
         match &self.stage {
             Stage::Granted(grant) => Some(grant.stream),
-            Stage::Asked(_) | Stage::Over => None,
+            Stage::Expected | Stage::Over => None,
         }
     }
 
@@ -116,20 +111,18 @@ impl PlannedPlayback {
     /// Makes its memory while the server answers; returns that, if there was any, and the grant.
     fn memory_and_grant(&mut self, position: u64) -> Result<(Option<OwnRing>, Grant), Error> {
         // If there is no memory for it, there may be for what is granted.
-        let made = ring(self.shape, position).ok();
-        Ok((made, self.take_grant()?))
-    }
-
-    /// Returns what the server has granted, once it has answered.
-    fn take_grant(&mut self) -> Result<Grant, Error> {
+        let make = || ring(self.shape, position).ok();
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Asked(asked) => {
-                let grant = asked.answer(&self.server.requests);
+            Stage::Expected => {
+                let requests = &self.server.requests;
+                let asked = AskedPlayback::ask(requests, self.new.clone(), self.shape)?;
+                let made = make();
+                let grant = asked.answer(requests);
                 let granted = grant.as_ref().ok().map(|grant| grant.shape);
                 self.server.note_grant(granted.filter(|granted| *granted == self.shape));
-                grant
+                Ok((made, grant?))
             }
-            Stage::Granted(grant) => Ok(grant),
+            Stage::Granted(grant) => Ok((make(), grant)),
             Stage::Over => Err(Error::OTHER_REPLY),
         }
     }
@@ -152,7 +145,7 @@ fn ring(shape: RingShape, position: u64) -> Result<OwnRing, Error> {
 
 impl Drop for PlannedPlayback {
     fn drop(&mut self) {
-        if let Ok(grant) = self.take_grant() {
+        if let Stage::Granted(grant) = &self.stage {
             close(&self.server.requests, grant.stream);
         }
     }

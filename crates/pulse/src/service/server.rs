@@ -390,7 +390,8 @@ impl Devices for ServerDevices {
         // A volume that it begins with is set once it is granted.
         let is_plain = new.volume == Volume::default();
         if is_plain
-            && let Some(planned) = self.ask(|streams| streams.expect_for(new.account, &options))?
+            && let Some(planned) =
+                self.streams().and_then(|streams| streams.expect_for(new.account, &options))
         {
             return Ok(ServerOutput::new(planned));
         }

@@ -8,8 +8,8 @@ const LEAST_NS: u64 = 2_000_000;
 /// How much earlier a single call may be: a new stream calls for its connections to the device, and
 /// soon after that for its first frames.
 const AHEAD_NS: u64 = LEAST_NS;
-/// When a device's thread is called for a new stream at the latest, ns. Its program is about to call
-/// for the first frames, which are heard sooner if that thread does not wake before.
+/// When a device's thread is called for a new stream at the latest, ns. Its program is about to
+/// call for the first frames, which are heard sooner if that thread does not wake before.
 const LATER_NS: u64 = 5_000_000;
 
 /// Which programs wait for the device, and when it is called next.
