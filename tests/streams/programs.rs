@@ -75,6 +75,15 @@ impl Player {
         eventually("it is heard", || (self.heard() >= frame).then_some(()));
     }
 
+    /// Waits until the device has stopped because nothing plays. Until then, its clock may run on
+    /// beyond the frame at which it does.
+    pub fn await_stop(&mut self) {
+        eventually("the device stops", || {
+            let timing = self.stream.writer_mut().control_mut().timing();
+            (timing.frame_ps == 0).then_some(())
+        });
+    }
+
     /// Ends the stream; returns what was heard from the first stream on, by device frame. `Err` if
     /// the machine made holes in it.
     pub fn recorded(self) -> Result<Sound, String> {
