@@ -108,21 +108,37 @@ fn a_confined_program_plays_and_changes_and_records_nothing_else() {
 }
 
 #[test]
+fn a_confined_program_that_only_plays_is_shown_as_one() {
+    if !is_possible() {
+        return;
+    }
+    let scene = Scene::with(&TIMER);
+    let long = scene.file("long.wav", &ramps(60 * RATE_HZ as usize));
+    let player = boxed(&scene, "paplay", &[path(&long)]);
+    eventually("it is shown as confined", || {
+        scene.pactl(&["list", "clients"]).contains("consort.confined").then_some(())
+    });
+    assert!({ player }.is_running());
+}
+
+#[test]
 fn requests_that_come_with_the_first_are_answered_by_the_programs_rights() {
     let scene = Scene::with(&TIMER);
-    let both = |sink: &str| {
+    let load = |sink: &str| {
         let arguments = format!("tmodule-null-sink\0tsink_name={sink}\0");
-        [auth(), packet(LOAD_MODULE, arguments.as_bytes())].concat()
+        packet(LOAD_MODULE, arguments.as_bytes())
     };
     let mut free = connect(&scene);
-    free.write_all(&both("free")).expect("sent");
-    eventually("it may load a module", || {
-        scene.pactl(&["list", "short", "sinks"]).contains("free").then_some(())
+    free.write_all(&[auth(), load("free"), load("second")].concat()).expect("sent");
+    eventually("it may load modules", || {
+        let sinks = scene.pactl(&["list", "short", "sinks"]);
+        ["free", "second"].iter().all(|sink| sinks.contains(sink)).then_some(())
     });
     if !is_possible() {
         return;
     }
-    let bytes: String = both("boxed").iter().map(|byte| format!("{byte:02x}")).collect();
+    let bytes: String =
+        [auth(), load("boxed")].concat().iter().map(|byte| format!("{byte:02x}")).collect();
     let socket = scene.socket();
     let arguments = ["-c", SEND_AND_RECEIVE_TWO, path(&socket), &bytes];
     let finished = boxed(&scene, "/usr/bin/python3", &arguments).finish().expect_success();

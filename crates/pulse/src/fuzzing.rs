@@ -15,7 +15,7 @@ pub fn answer(bytes: &[u8]) {
     let Some(client) = front_end.connected(Origin { account: 2, way: Way::OwnUser }) else {
         return;
     };
-    front_end.examined(client, None);
+    front_end.examined(client, None, 0);
     // Let in by a packet with that version and no cookie.
     let mut auth = b"\0\0\0\x14\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0".to_vec();
     auth.extend(b"L\0\0\0\x08L\0\0\0\0L\0\0\0");

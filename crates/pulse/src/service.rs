@@ -190,9 +190,9 @@ impl Service {
             let retry_ns = self.retry.due_ns(self.links.len());
             let ended_ns = self.front_end.devices_mut().links().due_ns();
             let rested_ns = self.resting.first().map(|(until_ns, _)| *until_ns);
-            let admission_ns = self.admission_ns();
+            let arrival_ns = self.arrival_ns();
             let deadline_ns =
-                [due_ns, retry_ns, admission_ns, self.keeper.due_ns(), ended_ns, rested_ns];
+                [due_ns, retry_ns, arrival_ns, self.keeper.due_ns(), ended_ns, rested_ns];
             let awaits_turn = self.links.values_mut().any(Link::listen).then_some(0);
             let deadline_ns = deadline_ns.into_iter().chain([awaits_turn]).flatten().min();
             self.poller.wait(&mut events, deadline_ns)?;
@@ -222,7 +222,7 @@ impl Service {
             if self.retry.due_ns(self.links.len()).is_some_and(|retry_ns| retry_ns <= now_ns) {
                 self.look_for_server(now_ns)?;
             }
-            self.end_unadmitted(now_ns);
+            self.end_arrivals(now_ns);
             if ended_ns.is_some_and(|ended_ns| ended_ns <= now_ns) {
                 self.links_ready();
             }
@@ -294,12 +294,12 @@ impl Service {
         let mut state = State::Open;
         if let Some(slice) = slice {
             let front_end = &mut self.front_end;
-            let (has_rights, awaits_rights) = (front_end.has_rights(number), Cell::new(false));
+            let awaits_rights = Cell::new(false);
             let goes_on = || !awaits_rights.get() && slice.goes_on(now_ns());
             state = link.read(goes_on, |frame| {
                 front_end.frame(number, frame, now_ns());
                 // MUTATION: link_ready.requests_before_rights
-                awaits_rights.set(!has_rights && front_end.is_admitted(number));
+                awaits_rights.set(front_end.awaits_rights(number));
             });
             if front_end.shares_memory(number) {
                 link.share_memory();
@@ -314,7 +314,10 @@ impl Service {
         self.write(number);
         self.offer_rings(number);
         self.carry_out();
-        self.examine(number);
+        if self.front_end.awaits_rights(number) {
+            self.examine(number);
+            self.carry_out();
+        }
         if let Some(slice) = slice {
             self.round_robin.end(account, slice, now_ns());
         }

@@ -18,6 +18,8 @@ pub(super) struct Client {
     pub origin: Origin,
     /// What it may do; `None`: that is not known yet, and so it may do nothing.
     pub rights: Option<Rights>,
+    /// A request of it that is answered when that is known.
+    pub unanswered: Option<Vec<u8>>,
     /// Why that is not everything.
     pub confinement: Option<Confinement>,
     /// What it speaks, once it was let in.
@@ -55,6 +57,7 @@ impl Client {
         Self {
             origin,
             rights: None,
+            unanswered: None,
             confinement: None,
             admitted: None,
             shares_memory: false,
@@ -74,7 +77,6 @@ impl Client {
 
     /// Returns what it may do.
     pub fn rights(&self) -> Rights {
-        // MUTATION: rights.all_before_they_are_known
         self.rights.unwrap_or(Rights::NONE)
     }
 

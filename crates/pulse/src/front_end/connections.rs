@@ -146,6 +146,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         let version = known.version();
         let (tag, answered) = match wire::read(bytes, version) {
+            Ok(packet) if self.awaits_examination(client, &packet.request, bytes) => return,
             Ok(packet) => (packet.tag, self.answer(client, packet, now_ns)),
             Err(wire::Unreadable { tag: Some(tag), error }) => (tag, Err(error)),
             Err(wire::Unreadable { tag: None, .. }) => {

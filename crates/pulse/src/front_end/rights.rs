@@ -6,12 +6,15 @@
 
 use confinement::Confinement;
 use policy::Rights;
-use pulseaudio::protocol::{Command, PulseError};
+use pulseaudio::protocol::{
+    Command, PulseError, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
 
 use super::FrontEnd;
 use super::client::Client;
 use super::sources::Source;
 use crate::output::Devices;
+use crate::wire::{Frame, Request};
 
 /// What the kernel says about a confined program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,22 +25,70 @@ pub(crate) struct Confined {
     pub cgroup: Option<String>,
 }
 
+/// Returns whether a request is one of those by which a program comes and plays. Every program may
+/// ask them, about itself and its own streams.
+fn only_plays(request: &Request) -> bool {
+    let Request::Command(command) = request else { return false };
+    matches!(
+        **command,
+        Command::Auth(_)
+            | Command::SetClientName(_)
+            | Command::CreatePlaybackStream(_)
+            | Command::CorkPlaybackStream(_)
+            | Command::FlushPlaybackStream(_)
+            | Command::TriggerPlaybackStream(_)
+            | Command::PrebufPlaybackStream(_)
+            | Command::GetPlaybackLatency(_)
+            | Command::DrainPlaybackStream(_)
+            | Command::DeletePlaybackStream(_)
+    )
+}
+
 impl<D: Devices> FrontEnd<D> {
     /// Gives a program its rights: all of them, or, if it is confined, those that a rule gives it.
-    /// Before, it has none.
-    pub fn examined(&mut self, client: u32, confined: Option<&Confined>) {
+    /// Before, it has none. Answers the request that [has waited for this](Self::awaits_rights).
+    pub fn examined(&mut self, client: u32, confined: Option<&Confined>, now_ns: u64) {
         let rule = |confined: &Confined| self.desktop.rules.allowed(confined.cgroup.as_deref());
         // MUTATION: examined.has_all_rights
         let rights = confined.map_or(Rights::ALL, rule);
-        if let Some(known) = self.clients.get_mut(&client) {
-            known.rights = Some(rights);
-            known.confinement = confined.map(|confined| confined.why);
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        known.rights = Some(rights);
+        known.confinement = confined.map(|confined| confined.why);
+        let (is_shown, unanswered) = (known.admitted.is_some(), known.unanswered.take());
+        if is_shown && confined.is_some() {
+            self.notify(Facility::Client, EventType::Changed, client);
+        }
+        if let Some(bytes) = unanswered {
+            self.frame(client, Frame::Packet(&bytes), now_ns);
         }
     }
 
     /// Returns whether it is known what a program may do.
     pub fn has_rights(&self, client: u32) -> bool {
         self.clients.get(&client).is_some_and(|known| known.rights.is_some())
+    }
+
+    /// Returns whether a request of a program waits until it is known what that may do. It is
+    /// answered before all that comes after it.
+    pub fn awaits_rights(&self, client: u32) -> bool {
+        self.clients.get(&client).is_some_and(|known| known.unanswered.is_some())
+    }
+
+    /// Has a request wait if its answer may depend on what its program may do, and that is not
+    /// known. Returns whether it waits.
+    pub(super) fn awaits_examination(
+        &mut self,
+        client: u32,
+        request: &Request,
+        bytes: &[u8],
+    ) -> bool {
+        let Some(known) = self.clients.get_mut(&client) else { return false };
+        // MUTATION: awaits_examination.never
+        let waits = known.admitted.is_some() && known.rights.is_none() && !only_plays(request);
+        if waits {
+            known.unanswered = Some(bytes.to_vec());
+        }
+        waits
     }
 
     /// Checks whether a program may ask this. Recordings, samples and extensions are checked where

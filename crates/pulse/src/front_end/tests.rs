@@ -46,7 +46,7 @@ impl Scene {
     /// A connection of a program that is not confined.
     fn came(&mut self, origin: Origin) -> Option<u32> {
         let client = self.front_end.connected(origin)?;
-        self.front_end.examined(client, None);
+        self.front_end.examined(client, None, 0);
         Some(client)
     }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use confinement::{cgroup_of, confinement_of, while_it_lives};
+use confinement::{Confinement, cgroup_of, confinement_of, while_it_lives};
 use sys::clock::now_ns;
 use sys::disposal::Foreign;
 use sys::poll::Interest;
@@ -19,6 +19,9 @@ const ACCEPTING_NS: u64 = 2_000_000;
 
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
+/// How long a program that was let in may play before it is examined: longer than it takes to be
+/// heard first, and examining it takes longer than to open its stream.
+const EXAMINATION_NS: u64 = 100_000_000;
 
 impl Service {
     /// Accepts programs that wait; the poller reports those that are left.
@@ -61,37 +64,43 @@ impl Service {
         }
     }
 
-    /// Gives a program that was let in its rights, by what the kernel says about it. The program
-    /// reads its answer meanwhile, and its next frame is handled after that.
+    /// Gives a program its rights, by what the kernel says about it.
     pub(super) fn examine(&mut self, number: u32) {
-        if self.front_end.has_rights(number) || !self.front_end.is_admitted(number) {
-            return;
-        }
         let Some(link) = self.links.get(&number) else { return };
         let confined = match link.socket() {
             Some(Socket::Unix(socket)) => confined(socket),
             // Of a process on another machine nothing is known: what let it in is trusted.
             Some(Socket::Tcp(_)) => None,
-            None => return,
+            None => Some(Confined { why: Confinement::Unknown, cgroup: None }),
         };
-        self.front_end.examined(number, confined.as_ref());
+        self.front_end.examined(number, confined.as_ref(), now_ns());
     }
 
-    /// Returns when the next program has had its time to be let in.
-    pub(super) fn admission_ns(&self) -> Option<u64> {
-        let unadmitted =
-            self.links.iter().filter(|(number, _)| !self.front_end.is_admitted(**number));
-        unadmitted.map(|(_, link)| link.connected_ns() + ADMISSION_NS).min()
+    /// Returns when the next program has had its time: to be let in, or before it is examined.
+    pub(super) fn arrival_ns(&self) -> Option<u64> {
+        self.arrivals().map(|(ns, _)| ns).min()
     }
 
-    pub(super) fn end_unadmitted(&mut self, now_ns: u64) {
-        while self.admission_ns().is_some_and(|ns| ns <= now_ns) {
-            let late = self.links.iter().find(|(number, link)| {
-                !self.front_end.is_admitted(**number)
-                    && link.connected_ns() + ADMISSION_NS <= now_ns
-            });
-            let Some((number, _)) = late else { return };
-            self.end_link(*number);
+    /// Programs without rights, and when each has had its time.
+    fn arrivals(&self) -> impl Iterator<Item = (u64, u32)> {
+        let arriving = self.links.iter().filter(|(number, _)| !self.front_end.has_rights(**number));
+        arriving.map(|(number, link)| {
+            let is_admitted = self.front_end.is_admitted(*number);
+            let time_ns = if is_admitted { EXAMINATION_NS } else { ADMISSION_NS };
+            (link.connected_ns() + time_ns, *number)
+        })
+    }
+
+    /// Ends the connections of programs that were not let in in time, and examines those that were.
+    pub(super) fn end_arrivals(&mut self, now_ns: u64) {
+        let due: Vec<u32> =
+            self.arrivals().filter(|(ns, _)| *ns <= now_ns).map(|(_, number)| number).collect();
+        for number in due {
+            if self.front_end.is_admitted(number) {
+                self.examine(number);
+            } else {
+                self.end_link(number);
+            }
         }
     }
 }

@@ -19,7 +19,8 @@ impl Scene {
     fn confined(&mut self) -> u32 {
         let client = self.admitted_of(3);
         let cgroup = Some(CGROUP.to_owned());
-        self.front_end.examined(client, Some(&Confined { why: Confinement::Mounts, cgroup }));
+        let confined = Confined { why: Confinement::Mounts, cgroup };
+        self.front_end.examined(client, Some(&confined), 0);
         client
     }
 
@@ -103,18 +104,43 @@ fn a_confined_program_changes_only_what_is_its_own() {
     }
 }
 
+impl Scene {
+    /// Returns a program of which nothing is known.
+    fn unexamined(&mut self) -> u32 {
+        let origin = Origin { account: 3, way: Way::OwnUser };
+        let client = self.front_end.connected(origin).expect("room");
+        let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
+        self.ask::<AuthReply>(client, &auth).expect("let in");
+        client
+    }
+}
+
 #[test]
-fn a_program_of_which_nothing_is_known_has_no_rights() {
+fn a_request_waits_until_it_is_known_what_its_program_may_do() {
+    let boxed = Confined { why: Confinement::Mounts, cgroup: None };
+    for (confined, expected) in [(Some(&boxed), DENIED), (None, Ok(()))] {
+        let mut scene = Scene::new();
+        let other = scene.admitted();
+        let client = scene.unexamined();
+        assert_eq!(scene.send(client, &Command::KillClient(other)), [[0; 0]; 0]);
+        assert!(scene.front_end.awaits_rights(client));
+        scene.front_end.examined(client, confined, 0);
+        let sent = scene.sent(client);
+        let [answer] = &sent[..] else { panic!("{sent:?}") };
+        assert_eq!(answered(read_ack_message(&mut &answer[..]).map(|tag| (tag, ()))), expected);
+        assert!(!scene.front_end.awaits_rights(client));
+    }
+}
+
+#[test]
+fn a_program_of_which_nothing_is_known_may_play() {
     let mut scene = Scene::new();
-    let other = scene.admitted();
-    let origin = Origin { account: 3, way: Way::OwnUser };
-    let client = scene.front_end.connected(origin).expect("room");
-    let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
-    scene.ask::<AuthReply>(client, &auth).expect("let in");
-    let request = Command::KillClient(other);
-    assert_eq!(scene.tell(client, &request), DENIED);
-    scene.front_end.examined(client, None);
-    assert_eq!(scene.tell(client, &request), Ok(()));
+    let client = scene.unexamined();
+    let name = Command::SetClientName(Props::new());
+    scene.ask::<SetClientNameReply>(client, &name).expect("named");
+    let channel = scene.stream(client).channel;
+    assert_eq!(scene.tell(client, &Command::DeletePlaybackStream(channel)), Ok(()));
+    assert!(!scene.front_end.has_rights(client));
 }
 
 #[test]

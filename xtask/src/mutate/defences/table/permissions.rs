@@ -107,14 +107,14 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "confined::a_confined_program_plays_and_changes_and_records_nothing_else",
     ),
     unit(
-        "rights.all_before_they_are_known",
-        Replace("Rights::NONE", "Rights::ALL"),
+        "awaits_examination.never",
+        Replace("known.rights.is_none()", "false"),
         "consort-pulse",
-        "front_end::tests::confined::a_program_of_which_nothing_is_known_has_no_rights",
+        "front_end::tests::confined::a_request_waits_until_it_is_known_what_its_program_may_do",
     ),
     process(
         "link_ready.requests_before_rights",
-        Replace("!has_rights && front_end.is_admitted(number)", "false"),
+        Replace("front_end.awaits_rights(number)", "false"),
         "pulse",
         "confined::requests_that_come_with_the_first_are_answered_by_the_programs_rights",
     ),
