@@ -291,10 +291,9 @@ impl Service {
         let account = link.account();
         let is_ready = event.readable || event.closed;
         let slice = is_ready.then(|| self.round_robin.begin(account, now_ns())).flatten();
-        let mut state = State::Open;
+        let (mut state, awaits_rights) = (State::Open, Cell::new(false));
         if let Some(slice) = slice {
             let front_end = &mut self.front_end;
-            let awaits_rights = Cell::new(false);
             let goes_on = || !awaits_rights.get() && slice.goes_on(now_ns());
             state = link.read(goes_on, |frame| {
                 front_end.frame(number, frame, now_ns());
@@ -308,16 +307,16 @@ impl Service {
                 state = link.close_rings(&self.sealed);
             }
         }
+        // Before it is written to: that may end its connection.
+        if awaits_rights.get() {
+            self.examine(number);
+        }
         if state == State::Ended {
             self.end_link(number);
         }
         self.write(number);
         self.offer_rings(number);
         self.carry_out();
-        if self.front_end.awaits_rights(number) {
-            self.examine(number);
-            self.carry_out();
-        }
         if let Some(slice) = slice {
             self.round_robin.end(account, slice, now_ns());
         }

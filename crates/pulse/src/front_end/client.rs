@@ -16,7 +16,8 @@ use super::properties::{self, text};
 #[derive(Debug)]
 pub(super) struct Client {
     pub origin: Origin,
-    /// What it may do; `None`: that is not known yet, and so it may do nothing.
+    /// What it may do beyond what is its own; `None`: that is not known yet, and so it may do none
+    /// of it.
     pub rights: Option<Rights>,
     /// A request of it that is answered when that is known.
     pub unanswered: Option<Vec<u8>>,

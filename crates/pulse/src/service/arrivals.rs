@@ -19,9 +19,11 @@ const ACCEPTING_NS: u64 = 2_000_000;
 
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
-/// How long a program that was let in may play before it is examined: longer than it takes to be
-/// heard first, and examining it takes longer than to open its stream.
+/// How long after it has connected a program that was let in is examined, if it has only played:
+/// it is heard before, and not later for that.
 const EXAMINATION_NS: u64 = 100_000_000;
+/// How long programs are examined at once, ns: as long as programs are accepted.
+const EXAMINING_NS: u64 = ACCEPTING_NS;
 
 impl Service {
     /// Accepts programs that wait; the poller reports those that are left.
@@ -92,10 +94,12 @@ impl Service {
     }
 
     /// Ends the connections of programs that were not let in in time, and examines those that were.
-    pub(super) fn end_arrivals(&mut self, now_ns: u64) {
+    /// Those that are left stay due.
+    pub(super) fn end_arrivals(&mut self, due_ns: u64) {
         let due: Vec<u32> =
-            self.arrivals().filter(|(ns, _)| *ns <= now_ns).map(|(_, number)| number).collect();
-        for number in due {
+            self.arrivals().filter(|(ns, _)| *ns <= due_ns).map(|(_, number)| number).collect();
+        let until_ns = due_ns + EXAMINING_NS;
+        for number in due.into_iter().take_while(|_| now_ns() < until_ns) {
             if self.front_end.is_admitted(number) {
                 self.examine(number);
             } else {

@@ -5,7 +5,7 @@ use policy::Rules;
 use pulseaudio::protocol::{
     ChannelVolume, CreateRecordStreamReply, LoadModuleParams, LookupReply, MoveStreamParams,
     RecordStreamParams, SampleInfo, SetDeviceMuteParams, SetDeviceVolumeParams,
-    SetStreamMuteParams, SetStreamVolumeParams, SinkInputInfo, Volume,
+    SetStreamMuteParams, SetStreamVolumeParams, SinkInputInfo, SubscriptionMask, Volume,
 };
 
 use super::recording::asked;
@@ -129,6 +129,20 @@ fn a_request_waits_until_it_is_known_what_its_program_may_do() {
         let [answer] = &sent[..] else { panic!("{sent:?}") };
         assert_eq!(answered(read_ack_message(&mut &answer[..]).map(|tag| (tag, ()))), expected);
         assert!(!scene.front_end.awaits_rights(client));
+    }
+}
+
+#[test]
+fn a_program_that_is_found_to_be_confined_is_announced() {
+    for (confined, events) in
+        [(Some(Confined { why: Confinement::Mounts, cgroup: None }), 1), (None, 0)]
+    {
+        let mut scene = Scene::new();
+        let (subscriber, client) = (scene.admitted(), scene.unexamined());
+        let mask = SubscriptionMask::CLIENT;
+        scene.tell(subscriber, &Command::Subscribe(mask)).expect("subscribed");
+        scene.front_end.examined(client, confined.as_ref(), 0);
+        assert_eq!(scene.events(subscriber).len(), events, "{confined:?}");
     }
 }
 
