@@ -28,8 +28,9 @@ const DEVICE_LIBRARIES: [&str; 2] = ["libasound", "libm.so"];
 pub fn populate_program(entries: &[usize]) {
     let (maps, sections) = (own_maps(), own_sections());
     let program = Program::of_maps(&maps);
-    let realtime = sections.iter().filter(|section| is_realtime(section));
-    let realtime: Vec<Range<usize>> = realtime.map(|section| program.bytes_of(section)).collect();
+    let is_realtime = |section: &&Section| REALTIME_SECTIONS.contains(&section.name.as_str());
+    let realtime: Vec<Range<usize>> =
+        sections.iter().filter(is_realtime).map(|section| program.bytes_of(section)).collect();
     let is_known = |entry| realtime.iter().any(|section| section.contains(entry));
     let is_laid_together = !entries.is_empty() && entries.iter().all(is_known);
     for part in parts(&maps).filter(|part| !part.is_of_devices()) {
@@ -44,9 +45,7 @@ pub fn populate_program(entries: &[usize]) {
 
 /// Gives back what only the past needed, such as the start of this process: free pages of the heap,
 /// and the pages of the program that were read so far, most of which are not used again. Those that
-/// are come back from the kernel's memory. What real-time threads run stays: their process has it
-/// in memory anyway, and a page that another process maps as well is no more memory. For pages that
-/// are locked, it does nothing.
+/// are come back from the kernel's memory. For pages that are locked, it does nothing.
 pub fn release_spare_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it keeps what is allocated, and may be called by any thread at any time.
@@ -55,8 +54,7 @@ pub fn release_spare_memory() {
     }
     let (maps, sections) = (own_maps(), own_sections());
     let program = Program::of_maps(&maps);
-    let is_spare = |section: &&Section| !section.is_written && !is_realtime(section);
-    for section in sections.iter().filter(is_spare) {
+    for section in sections.iter().filter(|section| !section.is_written) {
         let section = program.bytes_of(section);
         let own = parts(&maps).filter(|part| part.file == program.file && !part.is_writable);
         own.for_each(|part| part.inner_pages(&section).release());
@@ -76,10 +74,6 @@ fn own_maps() -> String {
 /// The sections of this process's program; none if its file cannot be read.
 fn own_sections() -> Vec<Section> {
     File::open("/proc/self/exe").and_then(|file| sections::find(&file)).unwrap_or_default()
-}
-
-fn is_realtime(section: &Section) -> bool {
-    REALTIME_SECTIONS.contains(&section.name.as_str())
 }
 
 fn parts(maps: &str) -> impl Iterator<Item = Part<'_>> {
