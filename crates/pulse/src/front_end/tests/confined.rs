@@ -24,6 +24,15 @@ impl Scene {
         client
     }
 
+    /// Returns a program of which nothing is known.
+    fn unexamined(&mut self) -> u32 {
+        let origin = Origin { account: 3, way: Way::OwnUser };
+        let client = self.front_end.connected(origin).expect("room");
+        let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
+        self.ask::<AuthReply>(client, &auth).expect("let in");
+        client
+    }
+
     fn allowing(words: &str) -> Self {
         let mut scene = Self::new();
         let (rules, complaints) = Rules::parse(&format!("allow={words} cgroup=*flatpak-a-*"));
@@ -101,17 +110,6 @@ fn a_confined_program_changes_only_what_is_its_own() {
     // One that is not confined may do the same.
     for request in about_devices().into_iter().chain(about(others)) {
         assert_eq!(scene.tell(free, &request), Ok(()), "{request:?}");
-    }
-}
-
-impl Scene {
-    /// Returns a program of which nothing is known.
-    fn unexamined(&mut self) -> u32 {
-        let origin = Origin { account: 3, way: Way::OwnUser };
-        let client = self.front_end.connected(origin).expect("room");
-        let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
-        self.ask::<AuthReply>(client, &auth).expect("let in");
-        client
     }
 }
 
