@@ -20,7 +20,7 @@ pub struct Options {
 /// to fifteen times as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Filter {
-    /// Everything up to 19 kHz, 1.5 ms, for programs that wait for what is heard. Costs five times
+    /// Everything up to 19 kHz, 1.5 ms, for programs that wait for what is heard. Costs three times
     /// as much as a longer one.
     Prompt,
     /// Everything up to 20 kHz, 10 ms.

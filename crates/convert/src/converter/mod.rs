@@ -27,6 +27,24 @@ impl ProgramFormat {
         let has_channels = || Matrix::new(&self.map, &stream.map, mixing).is_identity();
         self.rate_hz == stream.rate_hz && has_channels()
     }
+
+    /// Returns the channels of `stream` that have those of the program as they are, in the
+    /// program's order: converted back to its rate, they are its samples again, up to what the
+    /// resampler's filter leaves out. `None`: something is lost to channels or a rate that the
+    /// stream lacks.
+    #[must_use]
+    pub fn channels_on(&self, stream: &StreamFormat, mixing: Mixing) -> Option<Vec<usize>> {
+        if self.rate_hz > stream.rate_hz {
+            return None;
+        }
+        let matrix = Matrix::new(&self.map, &stream.map, mixing);
+        let has_only = |sink: usize, source: usize| {
+            let factor = |at: usize| if at == source { 1.0 } else { 0.0 };
+            (0..).zip(matrix.row(sink)).all(|(at, is)| *is == factor(at))
+        };
+        let channel_of = |source| (0..matrix.sinks()).find(|sink| has_only(*sink, source));
+        (0..self.map.channels()).map(channel_of).collect()
+    }
 }
 
 /// What a stream has: its device's channels and rate.
@@ -224,7 +242,13 @@ impl RecordConverter {
 
     /// Forgets everything, for what does not continue what was pushed.
     pub fn reset(&mut self) {
-        self.pipeline.start_at(0);
+        self.start_at(0);
+    }
+
+    /// Begins again, so that the next frame passed on is the program's frame `position`. Returns
+    /// the stream's frame from which on frames are to be pushed.
+    pub fn start_at(&mut self, position: u64) -> u64 {
+        self.pipeline.start_at(position)
     }
 
     /// Returns the program's frames that the stream's frames so far stand for, and that have not

@@ -434,3 +434,18 @@ fn the_most_channels_that_there_are_can_be_resampled() {
     let frames = converted(&mut converter, &noise(64 * 1_000));
     assert_eq!((frames.0.len(), frames.len()), (MAX_CHANNELS, 1_089));
 }
+
+#[test]
+fn a_stream_has_the_channels_of_a_program_where_nothing_is_added_to_them() {
+    let on = |map: &str, rate_hz, device| {
+        program(S16, rate_hz, map).channels_on(&stream(48_000, device), Mixing::Mixed)
+    };
+    assert_eq!(on("stereo", 48_000, "stereo"), Some(vec![0, 1]));
+    assert_eq!(on("stereo", 44_100, "surround-51"), Some(vec![0, 1]));
+    assert_eq!(on("front-right,front-left", 44_100, "stereo"), Some(vec![1, 0]));
+    assert_eq!(on("mono", 8_000, "stereo"), Some(vec![0]));
+    // Both channels are in each, and one is nowhere.
+    assert_eq!(on("stereo", 48_000, "mono"), None);
+    assert_eq!(on("surround-51", 48_000, "stereo"), None);
+    assert_eq!(on("stereo", 48_001, "stereo"), None, "a lower rate has less treble");
+}

@@ -11,8 +11,9 @@ use super::{MAX_POSITION, Ratio, Resampler, bound};
 use crate::planes::{Emit, Planes};
 use crate::{Filter, PIECE_FRAMES};
 
-/// Filter phases for a frame of the lower rate. Weights between two phases are interpolated
-/// linearly, so what is wrong is below -120 dB.
+/// Filter phases for a frame of the lower rate, if there are not fewer places between two frames at
+/// all, as for usual rates. Weights between two phases are interpolated linearly, so what is wrong
+/// is below -120 dB.
 const PHASES: u64 = 1024;
 /// Weights that are added at a time. The order of a sum decides its last bits, so it is fixed.
 const LANES: usize = 8;
@@ -43,7 +44,7 @@ pub(super) struct Points {
     /// A row of `2 * half` weights for each phase, and one for the next frame's first.
     table: Vec<f32>,
     phases: u64,
-    /// The weights of one output frame.
+    /// The weights of one output frame between two phases.
     weights: Vec<f32>,
     /// The input around the next output frame: `filled` frames.
     input: Planes,
@@ -66,7 +67,7 @@ impl Points {
         let stretch = (ratio.input as f64 / ratio.output as f64).max(1.0);
         let half = (filter.half_frames() as f64 * stretch).ceil() as usize;
         let half = half.next_multiple_of(LANES / 2);
-        let phases = ((PHASES as f64 / stretch).ceil() as u64).max(1);
+        let phases = ((PHASES as f64 / stretch).ceil() as u64).clamp(1, ratio.output);
         let mut points = Self {
             ratio,
             half,
@@ -140,11 +141,16 @@ impl Points {
         let part = (phase % self.ratio.output) as f32 / self.ratio.output as f32;
         let taps = 2 * self.half;
         let (low, high) = self.table[row * taps..][..2 * taps].split_at(taps);
-        for (weight, (low, high)) in self.weights.iter_mut().zip(low.iter().zip(high)) {
-            *weight = low + part * (high - low);
-        }
+        let weights = if part == 0.0 {
+            low
+        } else {
+            for (weight, (low, high)) in self.weights.iter_mut().zip(low.iter().zip(high)) {
+                *weight = low + part * (high - low);
+            }
+            &self.weights
+        };
         for (output, input) in self.output.iter_mut().zip(self.input.iter()) {
-            output[at] = sum(&self.weights, &input[self.offset..][..taps]);
+            output[at] = sum(weights, &input[self.offset..][..taps]);
         }
     }
 }
