@@ -31,13 +31,30 @@ impl HeardBytes {
     }
 
     /// Notes that what is written from `position` on comes from the program's bytes from `index`
-    /// on.
+    /// on. There is no further run of frames if those before come from the bytes before.
     pub fn begin(&mut self, position: u64, index: i64, rate_hz: u32) {
         self.segments.retain(|segment| segment.position < position);
+        if self.segments.last().is_some_and(|last| self.continues(last, position, index, rate_hz)) {
+            return;
+        }
         if self.segments.len() == SEGMENTS {
             self.segments.remove(0);
         }
         self.segments.push(Segment { position, index, rate_hz });
+    }
+
+    /// Returns whether a run of frames goes on at this position, with this byte.
+    fn continues(&self, before: &Segment, position: u64, index: i64, rate_hz: u32) -> bool {
+        let are_same = before.rate_hz == rate_hz && rate_hz == self.device_rate_hz;
+        let bytes = u128::from(position - before.position) * u128::from(self.frame_bytes);
+        are_same && i128::try_from(bytes).ok() == Some(i128::from(index) - i128::from(before.index))
+    }
+
+    /// Returns the runs of frames from a position on, each as its first position and byte.
+    pub fn runs_from(&self, position: u64) -> Vec<(u64, i64)> {
+        let later = self.segments.iter().filter(|segment| segment.position > position);
+        let later = later.map(|segment| (segment.position, segment.index));
+        std::iter::once((position, self.index(position))).chain(later).collect()
     }
 
     /// Returns the byte that is heard at a position.
@@ -70,6 +87,16 @@ mod tests {
         // Another seek before anything was written replaces the first.
         heard.begin(96_000, 8, 44_100);
         assert_eq!(heard.index(96_000), 8);
+    }
+
+    #[test]
+    fn what_goes_on_at_the_devices_rate_is_one_run() {
+        let mut heard = HeardBytes::new(4, 48_000, 48_000);
+        (1..1000).for_each(|at| heard.begin(at * 10, at as i64 * 40, 48_000));
+        assert_eq!(heard.runs_from(5), [(5, 20)]);
+        heard.begin(10_000, 40_001, 48_000);
+        assert_eq!(heard.runs_from(5), [(5, 20), (10_000, 40_001)]);
+        assert_eq!(heard.runs_from(10_000), [(10_000, 40_001)]);
     }
 
     #[test]

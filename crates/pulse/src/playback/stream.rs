@@ -83,7 +83,8 @@ pub(crate) struct Playback<O> {
     converter: PlaybackConverter,
     program: ProgramFormat,
     device: StreamFormat,
-    mixing: Mixing,
+    /// How it is converted.
+    options: Options,
     attributes: Attributes,
     /// Bytes that are in the ring, or its converter, and not heard yet.
     sent: SentBytes,
@@ -152,13 +153,13 @@ impl<O: Output> Playback<O> {
         let converter = PlaybackConverter::new(&program, &device, options)?;
         let frame_bytes = Pace::of(&program).frame_bytes;
         output.wish(Wish::Gain { gains, ramp_frames: 0 });
-        let sent = SentBytes::new(&converter, output.written());
+        let sent = SentBytes::new(&converter, &program, &device, mixing, output.written());
         let mut playback = Self {
             output,
             converter,
             program,
             device,
-            mixing,
+            options,
             attributes,
             sent,
             backlog: VecDeque::new(),
@@ -195,7 +196,7 @@ impl<O: Output> Playback<O> {
 
     /// Returns how its channels are mixed to the device's.
     pub fn mixing(&self) -> Mixing {
-        self.mixing
+        self.options.mixing
     }
 
     /// Returns what it was granted.
@@ -233,7 +234,7 @@ impl<O: Output> Playback<O> {
     /// the ring.
     pub fn kept_bytes(&self) -> usize {
         let written = match &self.sent {
-            SentBytes::InRing { .. } => {
+            SentBytes::InRing(_) => {
                 usize::try_from(self.write_index - self.last_heard).unwrap_or(0)
             }
             SentBytes::Kept(sent) => sent.len() + self.backlog.len(),
@@ -341,16 +342,16 @@ impl<O: Output> Playback<O> {
     /// There is no conversion between the rates; nothing has changed.
     pub fn set_rate(&mut self, rate_hz: u32, is_variable: bool) -> Result<(), ConvertError> {
         let program = ProgramFormat { rate_hz, ..self.program };
-        let options = Options { mixing: self.mixing, filter: filter(self.attributes) };
+        let options = Options { filter: filter(self.attributes), ..self.options };
         let converter = PlaybackConverter::new(&program, &self.device, options)?;
         if !is_variable && self.program.rate_hz == self.device.rate_hz {
             return Ok(());
         }
         self.finish_conversion();
-        self.program = program;
-        self.converter = converter;
+        let (mixing, written) = (options.mixing, self.output.written());
         // They cannot be converted again together with what follows.
-        self.sent = SentBytes::new(&self.converter, self.output.written());
+        self.sent = SentBytes::new(&converter, &program, &self.device, mixing, written);
+        (self.program, self.converter, self.options) = (program, converter, options);
         self.replaced.clear();
         self.begin_segment();
         Ok(())

@@ -233,6 +233,7 @@ impl<O: Output> Playback<O> {
         }
         // Their own number: the device may publish another position at any time.
         let unheard = self.unheard(now_ns);
+        self.keep_what_is_resampled();
         let begin = self.write_index.saturating_sub(unheard.len() as i64);
         let first = begin.max(self.index_when_obeyed(now_ns));
         let place = |index: i64| usize::try_from(index - begin).unwrap_or(0).min(unheard.len());

@@ -21,7 +21,7 @@ impl<O: Output> Playback<O> {
         gains: Gains,
         now_ns: u64,
     ) -> Result<(), ConvertError> {
-        let options = Options { mixing: self.mixing, filter: filter(attributes) };
+        let options = Options { filter: filter(attributes), ..self.options };
         let converter = PlaybackConverter::new(&self.program, &device, options)?;
         let unheard = self.unheard(now_ns);
         let begin = self.write_index.saturating_sub(unheard.len() as i64);
@@ -29,10 +29,10 @@ impl<O: Output> Playback<O> {
         self.heard = HeardBytes::new(frame_bytes, rate_hz, device.rate_hz);
         self.heard.begin(0, begin, rate_hz);
         self.backlog = unheard;
-        self.sent = SentBytes::new(&converter, 0);
+        self.sent = SentBytes::new(&converter, &self.program, &device, options.mixing, 0);
         (self.output, self.converter, self.device) = (output, converter, device);
-        (self.attributes, self.runs, self.begins_at, self.drain_end) =
-            (attributes, false, None, None);
+        (self.options, self.attributes) = (options, attributes);
+        (self.runs, self.begins_at, self.drain_end) = (false, None, None);
         (self.went_on, self.former_rings) = ((0, false), self.former_rings.wrapping_add(1));
         self.follows_since_ns = None;
         self.wish_depth();

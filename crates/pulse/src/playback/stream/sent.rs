@@ -2,10 +2,11 @@
 //! another device.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use convert::{Encoder, PlaybackConverter};
+use convert::{Mixing, PlaybackConverter, ProgramFormat, RecordConverter, StreamFormat};
 
-use super::Playback;
+use super::{Pace, Playback};
 use crate::output::Output;
 
 /// The part of what is kept by which the room for it grows, at least.
@@ -16,22 +17,51 @@ const PIECE_FRAMES: usize = 1024;
 /// Where these bytes are.
 #[derive(Debug)]
 pub(super) enum SentBytes {
-    /// In the ring, from this position on, as frames: its program's samples, only decoded.
-    InRing { from: u64 },
-    /// Here: what the ring has is converted, and cannot be converted back.
+    /// In the ring, as samples from which they can be converted back.
+    InRing(InRing),
+    /// Here: something of them is lost to what the device lacks.
     Kept(VecDeque<u8>),
+}
+
+/// Where they are in the ring.
+#[derive(Debug)]
+pub(super) struct InRing {
+    /// The first position.
+    from: u64,
+    /// The device's channels that have the program's.
+    channels: Vec<usize>,
+    /// The last bytes, if they are resampled: the ring does not have all of them yet, or not what
+    /// the filter needs behind them.
+    last: VecDeque<u8>,
+    most_last: usize,
 }
 
 impl SentBytes {
     /// None is sent yet; the first frame will be at this position.
-    pub fn new(converter: &PlaybackConverter, from: u64) -> Self {
-        if converter.only_decodes() { Self::InRing { from } } else { Self::Kept(VecDeque::new()) }
+    pub fn new(
+        converter: &PlaybackConverter,
+        program: &ProgramFormat,
+        device: &StreamFormat,
+        mixing: Mixing,
+        from: u64,
+    ) -> Self {
+        let Some(channels) = program.channels_on(device, mixing) else {
+            return Self::Kept(VecDeque::new());
+        };
+        // What the converter holds, and as much again: the way back has a filter as long.
+        let frames = 2 * converter.latency_frames() * u64::from(program.rate_hz);
+        let frames = frames.div_ceil(device.rate_hz.into()) as usize + 1;
+        let most_last = frames * Pace::of(program).frame_bytes as usize;
+        Self::InRing(InRing { from, channels, last: VecDeque::new(), most_last })
     }
 
     /// Forgets all; the next frame is written at this position.
     pub fn clear(&mut self, position: u64) {
         match self {
-            Self::InRing { from } => *from = position,
+            Self::InRing(ring) => {
+                ring.from = position;
+                ring.last.clear();
+            }
             Self::Kept(bytes) => bytes.clear(),
         }
     }
@@ -39,12 +69,28 @@ impl SentBytes {
     /// Notes bytes that go to the converter. The queue goes round in all the room that it has, so
     /// this grows by parts: doubled, much of it would be memory that is used for nothing.
     pub fn push(&mut self, piece: &[u8]) {
-        let Self::Kept(bytes) = self else { return };
-        let room = bytes.capacity() - bytes.len();
-        if piece.len() > room {
-            bytes.reserve_exact(piece.len().max(bytes.len() / GROWTH_PART));
+        match self {
+            Self::InRing(ring) => {
+                ring.last.extend(piece);
+                ring.last.drain(..ring.last.len().saturating_sub(ring.most_last));
+            }
+            Self::Kept(bytes) => {
+                let room = bytes.capacity() - bytes.len();
+                if piece.len() > room {
+                    bytes.reserve_exact(piece.len().max(bytes.len() / GROWTH_PART));
+                }
+                bytes.extend(piece);
+            }
         }
-        bytes.extend(piece);
+    }
+
+    /// Returns how many bytes are kept outside the ring.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        match self {
+            Self::InRing(ring) => ring.last.len(),
+            Self::Kept(bytes) => bytes.len(),
+        }
     }
 
     /// Forgets those before the last `unheard`.
@@ -65,13 +111,21 @@ impl<O: Output> Playback<O> {
     /// Returns all bytes that are not heard yet, up to the end of what was written. They are to be
     /// written again: after a [splice](Self::splice), or on another device.
     pub(super) fn unheard(&mut self, now_ns: u64) -> VecDeque<u8> {
-        let count = self.readable_in_ring(now_ns);
+        let count = self.unheard_in_ring(now_ns);
         let mut bytes = match &mut self.sent {
-            SentBytes::InRing { .. } => self.bytes_in_ring(count),
-            SentBytes::Kept(bytes) => bytes.split_off(bytes.len() - count),
+            SentBytes::InRing(_) => self.bytes_in_ring(count),
+            SentBytes::Kept(bytes) => bytes.split_off(bytes.len() - count.min(bytes.len())),
         };
         bytes.append(&mut self.backlog);
         bytes
+    }
+
+    /// Keeps what is written from now on if it is resampled: it has been converted back once, and
+    /// is not to lose more with each time.
+    pub(super) fn keep_what_is_resampled(&mut self) {
+        if self.converter.latency_frames() > 0 && !matches!(self.sent, SentBytes::Kept(_)) {
+            self.sent = SentBytes::Kept(VecDeque::new());
+        }
     }
 
     fn unheard_in_ring(&mut self, now_ns: u64) -> usize {
@@ -79,43 +133,73 @@ impl<O: Output> Playback<O> {
         unheard.saturating_sub(self.backlog.len())
     }
 
-    /// Returns how many of the unheard bytes in the ring can be read again, with the beginning of a
-    /// frame that the converter has.
-    fn readable_in_ring(&mut self, now_ns: u64) -> usize {
-        let unheard = self.unheard_in_ring(now_ns);
-        match &self.sent {
-            SentBytes::InRing { from } => {
-                let there = self.output.written().saturating_sub(*from);
-                // A frame that was never completed counts as unheard, and is not in the ring.
-                let there = there.min(self.output.capacity_frames());
-                let there = usize::try_from(there).unwrap_or(usize::MAX);
-                let partial = self.converter.partial().len();
-                let frame_bytes = self.pace().frame_bytes as usize;
-                there.min(unheard.saturating_sub(partial) / frame_bytes) * frame_bytes + partial
-            }
-            SentBytes::Kept(bytes) => unheard.min(bytes.len()),
+    /// Returns the last `count` bytes of what was converted, or all that are in the ring.
+    fn bytes_in_ring(&self, count: usize) -> VecDeque<u8> {
+        let SentBytes::InRing(ring) = &self.sent else { return VecDeque::new() };
+        // The same channels at the program's rate are its samples.
+        let of_program = StreamFormat { map: self.program.map, ..self.device };
+        let converter = RecordConverter::new(&of_program, &self.program, self.options);
+        let Ok(mut converter) = converter else { return VecDeque::new() };
+        // Without latency, there is nothing but the beginning of a frame.
+        let last = match self.converter.latency_frames() {
+            0 => self.converter.partial().to_vec(),
+            _ => ring.last.iter().copied().collect(),
+        };
+        let end = self.write_index.saturating_sub(self.backlog.len() as i64);
+        let begin = end.saturating_sub_unsigned(count as u64);
+        let last_begin = end.saturating_sub_unsigned(last.len() as u64);
+        let runs = self.heard.runs_from(ring.from);
+        let ends = runs[1..].iter().copied().chain([(self.output.written(), end)]);
+        let mut bytes = Vec::with_capacity(count);
+        for ((position, index), (end_position, end_index)) in runs.iter().copied().zip(ends) {
+            let first = begin.max(index) - index;
+            let wanted = first..last_begin.min(end_index) - index;
+            self.convert_back(&mut converter, ring, position..end_position, wanted, &mut bytes);
         }
+        let wanted = end - begin.max(last_begin);
+        bytes.extend_from_slice(&last[last.len() - wanted as usize..]);
+        bytes.into()
     }
 
-    /// Returns the last `count` bytes of what was converted: whole frames, and the beginning of
-    /// one.
-    fn bytes_in_ring(&self, count: usize) -> VecDeque<u8> {
-        let partial = self.converter.partial();
-        let channels = self.program.map.channels();
-        let mut encoder = Encoder::new(self.program.format, channels);
-        let frames = (count - partial.len()) / encoder.frame_bytes();
-        let begin = self.output.written() - frames as u64;
-        let mut bytes = Vec::with_capacity(count);
-        let mut planes = vec![[0.0; PIECE_FRAMES]; channels];
-        for first in (0..frames).step_by(PIECE_FRAMES) {
-            let piece = ..PIECE_FRAMES.min(frames - first);
-            for (channel, plane) in (0..).zip(&mut planes) {
-                self.output.read(channel, begin + first as u64, &mut plane[piece]);
+    /// Adds bytes of a run of the ring's frames, counted from the first of that.
+    fn convert_back(
+        &self,
+        converter: &mut RecordConverter,
+        ring: &InRing,
+        positions: Range<u64>,
+        wanted: Range<i64>,
+        bytes: &mut Vec<u8>,
+    ) {
+        let frame_bytes = u64::from(self.pace().frame_bytes);
+        let Ok(count) = usize::try_from(wanted.end - wanted.start) else { return };
+        let begin = wanted.start.cast_unsigned();
+        let mut left_out = (begin % frame_bytes) as usize;
+        let end = bytes.len() + count;
+        let mut add = |made: &[u8]| {
+            let made = &made[left_out.min(made.len())..];
+            let room = end - bytes.len();
+            bytes.extend_from_slice(&made[..made.len().min(room)]);
+            left_out = 0;
+        };
+        let mut position = positions.start + converter.start_at(begin / frame_bytes);
+        let mut planes = vec![[0.0; PIECE_FRAMES]; ring.channels.len()];
+        let oldest = self.output.written().saturating_sub(self.output.capacity_frames());
+        while position < positions.end {
+            // What was written over was heard, and is before what is wanted.
+            let is_there = position >= oldest;
+            let piece_end = if is_there { positions.end } else { positions.end.min(oldest) };
+            let piece = ..PIECE_FRAMES.min((piece_end - position) as usize);
+            for (channel, plane) in ring.channels.iter().zip(&mut planes) {
+                if is_there {
+                    self.output.read(*channel as u32, position, &mut plane[piece]);
+                }
             }
             let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[piece]).collect();
-            encoder.push(&planes, |encoded| bytes.extend_from_slice(encoded));
+            converter.push(&planes, &mut add);
+            position += piece.end as u64;
         }
-        bytes.extend_from_slice(partial);
-        bytes.into()
+        converter.flush(&mut add);
+        // A frame that was never completed is not in the ring.
+        bytes.resize(end, 0);
     }
 }

@@ -6,6 +6,7 @@ mod indices;
 mod monitored;
 mod motion;
 mod moving;
+mod sent;
 
 use card::Card;
 use client::stream::Gains;
@@ -42,13 +43,18 @@ fn each(prebuffer: u32) -> [Playback<Card>; 3] {
 }
 
 fn playback_on(map: &str, requested: Requested) -> Playback<Card> {
+    playback_at(RATE_HZ, map, requested)
+}
+
+/// The same stream, of a program with another rate.
+fn playback_at(rate_hz: u32, map: &str, requested: Requested) -> Playback<Card> {
     let format = SampleFormat::Linear(dsp::Format::S16Le);
     let mono = "mono".parse().expect("a map");
-    let program = ProgramFormat { format, rate_hz: RATE_HZ, map: mono };
+    let program = ProgramFormat { format, rate_hz, map: mono };
     let device = StreamFormat { rate_hz: RATE_HZ, map: map.parse().expect("a map") };
     let attributes = requested.grant(super::Pace::of(&program));
     let mut card = Card::new(8 * u64::from(RATE_HZ));
-    card.holds_frames = map == "mono";
+    card.holds_frames = map == "mono" && rate_hz == RATE_HZ;
     let (mixing, gains) = (Mixing::default(), Gains::default());
     Playback::new(card, program, device, mixing, attributes, gains).expect("possible")
 }

@@ -3,7 +3,6 @@
 use client::stream::Wish;
 use proptest::prelude::*;
 
-use super::super::sent::SentBytes;
 use super::*;
 use crate::output::Output as _;
 
@@ -19,44 +18,6 @@ fn samples_go_into_the_ring_in_their_order_however_they_are_cut() {
     bytes(0, 5000).chunks(777).for_each(|piece| playback.put(piece));
     assert_eq!(numbers(&playback, 0), (1..=5000).collect::<Vec<_>>());
     assert_eq!(playback.times(0).write_index, 10_000);
-}
-
-#[test]
-fn what_is_kept_until_it_is_heard_takes_little_more_memory_than_its_bytes() {
-    let [.., mut playback] = each(0);
-    let piece = bytes(0, 2048);
-    for second in 1..=8 {
-        while playback.times(playback.output.now_ns).write_index < (second + 1) * SECOND as i64 {
-            playback.put(&piece);
-        }
-        playback.late(second as u64 * SECOND_NS);
-    }
-    let SentBytes::Kept(sent) = &playback.sent else { panic!("they are mixed") };
-    let (kept, room) = (sent.len(), sent.capacity());
-    assert!(kept >= SECOND, "{kept} bytes are kept");
-    let most = 2 * SECOND + piece.len();
-    assert!(room <= most + most / 8 + piece.len(), "{kept} bytes are kept in {room}");
-}
-
-#[test]
-fn what_the_ring_has_unchanged_is_kept_nowhere_else() {
-    let mut playback = playback(0);
-    playback.put(&bytes(0, RATE_HZ as usize));
-    assert!(matches!(playback.sent, SentBytes::InRing { from: 0 }));
-    assert_eq!(playback.kept_bytes(), SECOND, "which counts all the same");
-    let again = playback.unheard(0);
-    assert!(again == bytes(0, RATE_HZ as usize), "bit for bit");
-    playback.late(SECOND_NS / 2);
-    let again = playback.unheard(SECOND_NS / 2);
-    assert!(again == bytes(RATE_HZ as usize / 2, RATE_HZ as usize / 2), "what is not heard");
-}
-
-#[test]
-fn half_a_frame_is_written_again_as_well() {
-    for mut playback in each(0) {
-        playback.put(&bytes(0, 3)[..5]);
-        assert!(playback.unheard(0) == &bytes(0, 3)[..5]);
-    }
 }
 
 #[test]

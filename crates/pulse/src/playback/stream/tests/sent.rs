@@ -1,0 +1,153 @@
+//! What is not heard yet is there to be written again.
+
+use std::f64::consts::TAU;
+
+use proptest::prelude::*;
+
+use super::super::sent::SentBytes;
+use super::*;
+
+/// A rate of programs that is below the device's.
+const LOWER_HZ: u32 = 44_100;
+
+fn queued() -> Requested {
+    let buffer = BufferAttr { pre_buffering: 1000, ..BufferAttr::default() };
+    Requested { buffer, latency: Latency::Queue }
+}
+
+/// Seconds of 1 kHz at [`LOWER_HZ`], as 16-bit samples, each of which begins and ends silently: it
+/// has no treble to be lost where it is cut off there.
+fn tone(seconds: usize) -> Vec<u8> {
+    let sample = |at: usize| {
+        let seconds = at as f64 / f64::from(LOWER_HZ);
+        let level = 16_000.0 * (TAU / 2.0 * seconds).sin().powi(2);
+        (level * (TAU * 1000.0 * seconds).sin()) as i16
+    };
+    (0..seconds * LOWER_HZ as usize).flat_map(|at| sample(at).to_le_bytes()).collect()
+}
+
+fn samples(bytes: impl IntoIterator<Item = u8>) -> Vec<i32> {
+    let bytes: Vec<u8> = bytes.into_iter().collect();
+    bytes.as_chunks().0.iter().map(|sample| i16::from_le_bytes(*sample).into()).collect()
+}
+
+/// Requires the same samples, but for rounding.
+#[track_caller]
+fn require_nearly(is: &[i32], ought: &[i32]) {
+    assert_eq!(is.len(), ought.len());
+    let differences: Vec<i32> =
+        is.iter().zip(ought).map(|(is, ought)| (is - ought).abs()).collect();
+    let worst = differences.iter().enumerate().max_by_key(|(_, difference)| **difference);
+    assert!(worst.is_none_or(|(_, difference)| *difference <= 2), "{worst:?} of {}", is.len());
+}
+
+#[test]
+fn what_is_kept_takes_little_more_memory_than_its_bytes() {
+    let mut playback = playback_at(2 * RATE_HZ, "mono", queued());
+    let (piece, second_bytes) = (bytes(0, 2048), 2 * SECOND);
+    for second in 1..=8 {
+        let end = (second + 1) * second_bytes as i64;
+        while playback.times(playback.output.now_ns).write_index < end {
+            playback.put(&piece);
+        }
+        playback.late(second as u64 * SECOND_NS);
+    }
+    let SentBytes::Kept(sent) = &playback.sent else { panic!("the device lacks some treble") };
+    let (kept, room) = (sent.len(), sent.capacity());
+    assert!(kept >= second_bytes, "{kept} bytes are kept");
+    let most = 2 * second_bytes + piece.len();
+    assert!(room <= most + most / 8 + piece.len(), "{kept} bytes are kept in {room}");
+}
+
+#[test]
+fn what_the_ring_has_unchanged_is_kept_nowhere_else() {
+    for mut playback in each(0) {
+        playback.put(&bytes(0, RATE_HZ as usize));
+        assert!(playback.sent.kept() <= 2);
+        assert_eq!(playback.kept_bytes(), SECOND, "which counts all the same");
+        let again = playback.unheard(0);
+        assert!(again == bytes(0, RATE_HZ as usize), "bit for bit");
+        playback.late(SECOND_NS / 2);
+        let again = playback.unheard(SECOND_NS / 2);
+        assert!(again == bytes(RATE_HZ as usize / 2, RATE_HZ as usize / 2), "what is not heard");
+    }
+}
+
+#[test]
+fn what_the_ring_has_at_a_higher_rate_is_converted_back() {
+    let (all, second) = (tone(2), 2 * LOWER_HZ as usize);
+    // More follows, so it is loud where the ring ends: at any place of the resampler's block.
+    for frames in (0..600).step_by(97) {
+        let all = &all[..second + second / 2 + 2 * frames];
+        let mut playback = playback_at(LOWER_HZ, "mono", queued());
+        all.chunks(777).for_each(|piece| playback.put(piece));
+        let kept = playback.sent.kept();
+        assert!(kept < second / 10, "{kept} bytes are kept");
+        assert_eq!(playback.kept_bytes(), all.len(), "which counts all the same");
+        playback.late(SECOND_NS);
+        let again = samples(playback.unheard(SECOND_NS));
+        require_nearly(&again, &samples(all[second..].to_vec()));
+    }
+}
+
+#[test]
+fn what_was_converted_before_a_drain_is_converted_back_as_well() {
+    let mut playback = playback_at(LOWER_HZ, "mono", queued());
+    // It ends between two frames of the device.
+    let second = &tone(1)[..2 * (LOWER_HZ as usize - 90)];
+    playback.put(second);
+    playback.drain(0, 0);
+    playback.put(second);
+    playback.drain(1, 0);
+    playback.late(SECOND_NS / 2);
+    let mut ought = second[LOWER_HZ as usize..].to_vec();
+    ought.extend(second);
+    require_nearly(&samples(playback.unheard(SECOND_NS / 2)), &samples(ought));
+}
+
+#[test]
+fn a_program_that_goes_back_has_its_bytes_kept_from_then_on() {
+    let mut playback = playback_at(LOWER_HZ, "mono", queued());
+    let all = tone(2);
+    playback.put(&all);
+    let middle = all.len() / 2;
+    playback.write(Seek::Absolute(middle as i64), &all[middle..][..1000], 0);
+    require_nearly(&samples(playback.unheard(0)), &samples(all[..middle + 1000].to_vec()));
+    playback.sent.clear(0);
+    playback.put(&all);
+    assert_eq!(playback.sent.kept(), all.len());
+}
+
+#[test]
+fn half_a_frame_is_written_again_as_well() {
+    for mut playback in each(0) {
+        playback.put(&bytes(0, 3)[..5]);
+        assert!(playback.unheard(0) == &bytes(0, 3)[..5]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn as_many_bytes_are_written_again_whether_they_are_kept_or_not(
+        rate_hz in prop::sample::select(vec![8_000, LOWER_HZ, 44_101, RATE_HZ]),
+        steps in prop::collection::vec((0..6_usize, 1..20_000_usize), 1..30),
+    ) {
+        let mut playbacks = [(); 2].map(|()| playback_at(rate_hz, "stereo", queued()));
+        playbacks[1].sent = SentBytes::Kept(Default::default());
+        let unheard = playbacks.map(|mut playback| {
+            for (step, count) in &steps {
+                let now_ns = playback.output.now_ns;
+                match step {
+                    0 => drop(playback.pass(now_ns + *count as u64 * 20_000)),
+                    1 => playback.drain(0, now_ns),
+                    2 => playback.flush(now_ns),
+                    3 => playback.write(Seek::Relative(*count as i64), &[], now_ns),
+                    _ => playback.put(&bytes(0, 10_000)[..*count]),
+                }
+            }
+            let now_ns = playback.output.now_ns;
+            playback.unheard(now_ns).len()
+        });
+        prop_assert_eq!(unheard[0], unheard[1]);
+    }
+}
