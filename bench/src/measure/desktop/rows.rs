@@ -27,7 +27,9 @@ const CYCLE_FRAMES: u32 = 64;
 const STREAMS_PER_PROGRAM: u32 = 50;
 /// Within this time each stream that is played is asked for more: twice what it has queued.
 const TWO_QUEUES_SECONDS: u64 = 4;
-/// How often a player pauses and plays, where both are compared.
+/// Streams that play beside cycles together.
+const STREAMS_IN_CYCLES: usize = 16;
+/// How often they pause and play, where both are compared.
 const TURNS: usize = 11;
 /// How long what follows at once from a change of a player takes, and more.
 const AFTER_A_CHANGE: Duration = Duration::from_millis(300);
@@ -276,22 +278,24 @@ fn neighbour_alone(scene: &mut Scene) -> Result<()> {
     node.close().map(drop)
 }
 
-/// What a stream that only goes to the device adds to the server's part of a cycle, while it plays.
-/// It pauses and plays in turns: what else the machine does changes both. Its program records the
-/// device all the time, which would not be mixed otherwise.
+/// What a stream that only goes to the device adds to the server's part of a cycle, while it plays:
+/// one of several, as what else the machine does changes the cycle by more than one stream does.
+/// They pause and play in turns. A program records the device all the time, which would not be
+/// mixed otherwise.
 fn stream_in_cycles(scene: &mut Scene) -> Result<()> {
     let Some(node) = scene.neighbour()? else { return Ok(()) };
     let cycles_per_second = f64::from(RATE_HZ / CYCLE_FRAMES);
     let (_, monitor) = scene.desktop.installed.system.sink_and_monitor();
-    let mut player = Player::start(&scene.desktop, &Song::PATIENT)?;
-    player.record(monitor, Path::new("/dev/null"))?;
+    let players = (0..STREAMS_IN_CYCLES).map(|_| Player::start(&scene.desktop, &Song::PATIENT));
+    let mut players = players.collect::<Result<Vec<_>>>()?;
+    players[0].record(monitor, Path::new("/dev/null"))?;
     scene.settle();
-    let pid = player.pid();
+    let pids: Vec<u32> = players.iter().map(Player::pid).collect();
     let mut per_cycle_us = |change| {
-        player.change(change)?;
+        players.iter_mut().try_for_each(|player| player.change(change).map(drop))?;
         std::thread::sleep(AFTER_A_CHANGE);
         let length = Duration::from_secs(scene.arguments.seconds) / 4;
-        let spent = Spent::during(length, &scene.desktop, &[pid], &[node.pid()])?;
+        let spent = Spent::during(length, &scene.desktop, &pids, &[node.pid()])?;
         let percent = spent.cpu_percent(|who| who == Who::Desktop(Role::Server));
         anyhow::Ok(percent / 100.0 / cycles_per_second * 1e6)
     };
@@ -301,11 +305,12 @@ fn stream_in_cycles(scene: &mut Scene) -> Result<()> {
         median(turns.iter().map(value).collect()).context("there were turns")
     };
     let (paused, plays) = (of_all(|(paused, _)| *paused)?, of_all(|(_, plays)| *plays)?);
-    let more = of_all(|(paused, plays)| plays - paused)?;
-    scene.figure(Some(pid), "CPU of the server per cycle, paused", "µs", "", paused)?;
-    scene.figure(Some(pid), "CPU of the server per cycle", "µs", "", plays)?;
-    scene.figure(Some(pid), "more than paused", "µs", "< 1", more)?;
-    player.stop()?;
+    let more = of_all(|(paused, plays)| plays - paused)? / STREAMS_IN_CYCLES as f64;
+    let pid = pids.first().copied();
+    scene.figure(pid, "CPU of the server per cycle, paused", "µs", "", paused)?;
+    scene.figure(pid, "CPU of the server per cycle, with 16 streams", "µs", "", plays)?;
+    scene.figure(pid, "more than paused, for each stream", "µs", "< 1", more)?;
+    players.into_iter().try_for_each(Player::stop)?;
     node.close().map(drop)
 }
 
