@@ -15,6 +15,9 @@ const SERVER: &str = "/usr/sbin/murmurd";
 /// Each sings another tone, Hz.
 const SPEAKERS: [(&str, f64); 2] = [("alice", 600.0), ("bob", 1_500.0)];
 
+/// How long each does: longer than all that is waited for meanwhile.
+const VOICE_SECONDS: usize = 90;
+
 /// Its settings: no dialogs of a first start, and nothing that takes a tone for noise. A gain of 1
 /// is the most that may be applied.
 const SETTINGS: &str = "\
@@ -174,7 +177,7 @@ fn each_of_two_programs_of_mumble_plays_what_the_other_records() {
         });
         await_streams(&scene, "source-outputs", 2);
         let voices = SPEAKERS.map(|(name, frequency_hz)| {
-            let voice = tone(frequency_hz, RATE_HZ, 30 * RATE_HZ as usize);
+            let voice = tone(frequency_hz, RATE_HZ, VOICE_SECONDS * RATE_HZ as usize);
             let file = scene.file(&format!("{name}.wav"), &Sound::of(RATE_HZ, &[voice]));
             scene.spawn("paplay", &[&format!("--device={name}-says"), path(&file)])
         });

@@ -298,7 +298,7 @@ impl Service {
             state = link.read(goes_on, |frame| {
                 front_end.frame(number, frame, now_ns());
                 // MUTATION: link_ready.requests_before_rights
-                awaits_rights.set(front_end.awaits_rights(number));
+                awaits_rights.set(front_end.has_unanswered_request(number));
             });
             if front_end.shares_memory(number) {
                 link.share_memory();

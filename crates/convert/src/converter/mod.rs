@@ -28,15 +28,11 @@ impl ProgramFormat {
         self.rate_hz == stream.rate_hz && has_channels()
     }
 
-    /// Returns the channels of `stream` that have those of the program as they are, in the
-    /// program's order: converted back to its rate, they are its samples again, up to what the
-    /// resampler's filter leaves out. `None`: something is lost to channels or a rate that the
-    /// stream lacks.
+    /// Returns the channels of `stream` that have those of the program and nothing else, in the
+    /// program's order: converted back to its rate, they are its samples again, up to the treble
+    /// that the resampler's filters leave out. `None`: one of them is nowhere by itself.
     #[must_use]
     pub fn channels_on(&self, stream: &StreamFormat, mixing: Mixing) -> Option<Vec<usize>> {
-        if self.rate_hz > stream.rate_hz {
-            return None;
-        }
         let matrix = Matrix::new(&self.map, &stream.map, mixing);
         let has_only = |sink: usize, source: usize| {
             let factor = |at: usize| if at == source { 1.0 } else { 0.0 };

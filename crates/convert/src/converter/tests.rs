@@ -437,15 +437,13 @@ fn the_most_channels_that_there_are_can_be_resampled() {
 
 #[test]
 fn a_stream_has_the_channels_of_a_program_where_nothing_is_added_to_them() {
-    let on = |map: &str, rate_hz, device| {
-        program(S16, rate_hz, map).channels_on(&stream(48_000, device), Mixing::Mixed)
+    let on = |map: &str, device| {
+        program(S16, 44_100, map).channels_on(&stream(48_000, device), Mixing::Mixed)
     };
-    assert_eq!(on("stereo", 48_000, "stereo"), Some(vec![0, 1]));
-    assert_eq!(on("stereo", 44_100, "surround-51"), Some(vec![0, 1]));
-    assert_eq!(on("front-right,front-left", 44_100, "stereo"), Some(vec![1, 0]));
-    assert_eq!(on("mono", 8_000, "stereo"), Some(vec![0]));
-    // Both channels are in each, and one is nowhere.
-    assert_eq!(on("stereo", 48_000, "mono"), None);
-    assert_eq!(on("surround-51", 48_000, "stereo"), None);
-    assert_eq!(on("stereo", 48_001, "stereo"), None, "a lower rate has less treble");
+    assert_eq!(on("stereo", "stereo"), Some(vec![0, 1]));
+    assert_eq!(on("stereo", "surround-51"), Some(vec![0, 1]));
+    assert_eq!(on("front-right,front-left", "stereo"), Some(vec![1, 0]));
+    assert_eq!(on("mono", "stereo"), Some(vec![0]));
+    assert_eq!(on("stereo", "mono"), None, "both are in one");
+    assert_eq!(on("surround-51", "stereo"), None);
 }

@@ -46,7 +46,8 @@ fn only_plays(request: &Request) -> bool {
 
 impl<D: Devices> FrontEnd<D> {
     /// Gives a program its rights: all of them, or, if it is confined, those that a rule gives it.
-    /// Before, it has none. Answers the request that [has waited for this](Self::awaits_rights).
+    /// Before, it has none. Answers the request that [has waited for
+    /// this](Self::has_unanswered_request).
     pub fn examined(&mut self, client: u32, confined: Option<&Confined>, now_ns: u64) {
         let rule = |confined: &Confined| self.desktop.rules.allowed(confined.cgroup.as_deref());
         // MUTATION: examined.has_all_rights
@@ -70,7 +71,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns whether a request of a program waits until it is known what that may do. It is
     /// answered before all that comes after it.
-    pub fn awaits_rights(&self, client: u32) -> bool {
+    pub fn has_unanswered_request(&self, client: u32) -> bool {
         self.clients.get(&client).is_some_and(|known| known.unanswered.is_some())
     }
 

@@ -121,12 +121,12 @@ fn a_request_waits_until_it_is_known_what_its_program_may_do() {
         let other = scene.admitted();
         let client = scene.unexamined();
         assert_eq!(scene.send(client, &Command::KillClient(other)), [[0; 0]; 0]);
-        assert!(scene.front_end.awaits_rights(client));
+        assert!(scene.front_end.has_unanswered_request(client));
         scene.front_end.examined(client, confined, 0);
         let sent = scene.sent(client);
         let [answer] = &sent[..] else { panic!("{sent:?}") };
         assert_eq!(answered(read_ack_message(&mut &answer[..]).map(|tag| (tag, ()))), expected);
-        assert!(!scene.front_end.awaits_rights(client));
+        assert!(!scene.front_end.has_unanswered_request(client));
     }
 }
 

@@ -14,12 +14,15 @@ const GROWTH_PART: usize = 8;
 /// Frames that are read back at once.
 const PIECE_FRAMES: usize = 1024;
 
+/// The lowest rate with all the treble that is heard, Hz.
+const AUDIBLE_HZ: u32 = 44_100;
+
 /// Where these bytes are.
 #[derive(Debug)]
 pub(super) enum SentBytes {
     /// In the ring, as samples from which they can be converted back.
     InRing(InRing),
-    /// Here: something of them is lost to what the device lacks.
+    /// Here: something of them that could be heard elsewhere is lost to what the device lacks.
     Kept(VecDeque<u8>),
 }
 
@@ -45,7 +48,8 @@ impl SentBytes {
         mixing: Mixing,
         from: u64,
     ) -> Self {
-        let Some(channels) = program.channels_on(device, mixing) else {
+        let has_treble = device.rate_hz >= program.rate_hz.min(AUDIBLE_HZ);
+        let Some(channels) = program.channels_on(device, mixing).filter(|_| has_treble) else {
             return Self::Kept(VecDeque::new());
         };
         // What the converter holds, and as much again: the way back has a filter as long.
@@ -152,8 +156,8 @@ impl<O: Output> Playback<O> {
         let ends = runs[1..].iter().copied().chain([(self.output.written(), end)]);
         let mut bytes = Vec::with_capacity(count);
         for ((position, index), (end_position, end_index)) in runs.iter().copied().zip(ends) {
-            let first = begin.max(index) - index;
-            let wanted = first..last_begin.min(end_index) - index;
+            let first = begin.max(index).saturating_sub(index);
+            let wanted = first..last_begin.min(end_index).saturating_sub(index);
             self.convert_back(&mut converter, ring, position..end_position, wanted, &mut bytes);
         }
         let wanted = end - begin.max(last_begin);

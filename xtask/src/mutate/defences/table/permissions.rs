@@ -114,7 +114,7 @@ pub(super) const PERMISSIONS: &[Defence] = &[
     ),
     process(
         "link_ready.requests_before_rights",
-        Replace("front_end.awaits_rights(number)", "false"),
+        Replace("front_end.has_unanswered_request(number)", "false"),
         "pulse",
         "confined::requests_that_come_with_the_first_are_answered_by_the_programs_rights",
     ),

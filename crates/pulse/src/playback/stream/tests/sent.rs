@@ -1,7 +1,9 @@
 //! What is not heard yet is there to be written again.
 
+use std::collections::VecDeque;
 use std::f64::consts::TAU;
 
+use convert::{Options, PlaybackConverter};
 use proptest::prelude::*;
 
 use super::super::sent::SentBytes;
@@ -42,20 +44,39 @@ fn require_nearly(is: &[i32], ought: &[i32]) {
 }
 
 #[test]
+fn only_what_could_be_heard_elsewhere_and_is_lost_to_the_device_is_kept() {
+    let is_kept = |(map, rate_hz): (&str, u32), (device_map, device_hz): (&str, u32)| {
+        let format = SampleFormat::Linear(dsp::Format::S16Le);
+        let program = ProgramFormat { format, rate_hz, map: map.parse().expect("a map") };
+        let map = device_map.parse().expect("a map");
+        let device = StreamFormat { rate_hz: device_hz, map };
+        let options = Options::default();
+        let converter = PlaybackConverter::new(&program, &device, options).expect("possible");
+        let sent = SentBytes::new(&converter, &program, &device, options.mixing, 0);
+        matches!(sent, SentBytes::Kept(_))
+    };
+    assert!(!is_kept(("stereo", 44_100), ("stereo", 48_000)));
+    assert!(!is_kept(("stereo", 96_000), ("stereo", 44_100)), "nobody hears that treble");
+    assert!(!is_kept(("mono", 8_000), ("surround-51", 16_000)));
+    assert!(is_kept(("stereo", 44_100), ("stereo", 16_000)), "speech has less treble");
+    assert!(is_kept(("stereo", 48_000), ("mono", 48_000)), "one has both channels");
+}
+
+#[test]
 fn what_is_kept_takes_little_more_memory_than_its_bytes() {
-    let mut playback = playback_at(2 * RATE_HZ, "mono", queued());
-    let (piece, second_bytes) = (bytes(0, 2048), 2 * SECOND);
+    let [.., mut playback] = each(0);
+    playback.sent = SentBytes::Kept(VecDeque::new());
+    let piece = bytes(0, 2048);
     for second in 1..=8 {
-        let end = (second + 1) * second_bytes as i64;
-        while playback.times(playback.output.now_ns).write_index < end {
+        while playback.times(playback.output.now_ns).write_index < (second + 1) * SECOND as i64 {
             playback.put(&piece);
         }
         playback.late(second as u64 * SECOND_NS);
     }
-    let SentBytes::Kept(sent) = &playback.sent else { panic!("the device lacks some treble") };
+    let SentBytes::Kept(sent) = &playback.sent else { unreachable!("it stays so") };
     let (kept, room) = (sent.len(), sent.capacity());
-    assert!(kept >= second_bytes, "{kept} bytes are kept");
-    let most = 2 * second_bytes + piece.len();
+    assert!(kept >= SECOND, "{kept} bytes are kept");
+    let most = 2 * SECOND + piece.len();
     assert!(room <= most + most / 8 + piece.len(), "{kept} bytes are kept in {room}");
 }
 
@@ -129,11 +150,11 @@ fn half_a_frame_is_written_again_as_well() {
 proptest! {
     #[test]
     fn as_many_bytes_are_written_again_whether_they_are_kept_or_not(
-        rate_hz in prop::sample::select(vec![8_000, LOWER_HZ, 44_101, RATE_HZ]),
+        rate_hz in prop::sample::select(vec![8_000, LOWER_HZ, 44_101, RATE_HZ, 96_000]),
         steps in prop::collection::vec((0..6_usize, 1..20_000_usize), 1..30),
     ) {
         let mut playbacks = [(); 2].map(|()| playback_at(rate_hz, "stereo", queued()));
-        playbacks[1].sent = SentBytes::Kept(Default::default());
+        playbacks[1].sent = SentBytes::Kept(VecDeque::new());
         let unheard = playbacks.map(|mut playback| {
             for (step, count) in &steps {
                 let now_ns = playback.output.now_ns;
