@@ -11,9 +11,9 @@ use super::{MAX_POSITION, Ratio, Resampler, bound};
 use crate::planes::{Emit, Planes};
 use crate::{Filter, PIECE_FRAMES};
 
-/// Filter phases for a frame of the lower rate, if there are not fewer places between two frames at
-/// all, as for usual rates. Weights between two phases are interpolated linearly, so what is wrong
-/// is below -120 dB.
+/// Most filter phases for a frame of the lower rate. Usual rates have fewer places between two
+/// frames, and a phase for each. With others, weights between two phases are interpolated linearly,
+/// so what is wrong is below -120 dB.
 const PHASES: u64 = 1024;
 /// Weights that are added at a time. The order of a sum decides its last bits, so it is fixed.
 const LANES: usize = 8;

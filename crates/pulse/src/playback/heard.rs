@@ -1,5 +1,7 @@
 //! Which byte of the program is heard, given the position of the ring that is.
 
+use std::ops::Range;
+
 /// A run of the ring's frames that come from consecutive bytes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
@@ -9,6 +11,15 @@ struct Segment {
     index: i64,
     /// The program's rate.
     rate_hz: u32,
+}
+
+/// The same with its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Positions of the ring.
+    pub positions: Range<u64>,
+    /// The program's bytes.
+    pub bytes: Range<i64>,
 }
 
 /// How positions of a ring follow from a program's bytes, newest part last.
@@ -46,15 +57,23 @@ impl HeardBytes {
     /// Returns whether a run of frames goes on at this position, with this byte.
     fn continues(&self, before: &Segment, position: u64, index: i64, rate_hz: u32) -> bool {
         let are_same = before.rate_hz == rate_hz && rate_hz == self.device_rate_hz;
-        let bytes = u128::from(position - before.position) * u128::from(self.frame_bytes);
-        are_same && i128::try_from(bytes).ok() == Some(i128::from(index) - i128::from(before.index))
+        let bytes = i128::from(position - before.position) * i128::from(self.frame_bytes);
+        are_same && bytes == i128::from(index) - i128::from(before.index)
     }
 
-    /// Returns the runs of frames from a position on, each as its first position and byte.
-    pub fn runs_from(&self, position: u64) -> Vec<(u64, i64)> {
-        let later = self.segments.iter().filter(|segment| segment.position > position);
-        let later = later.map(|segment| (segment.position, segment.index));
-        std::iter::once((position, self.index(position))).chain(later).collect()
+    /// Returns the runs of frames from a position on, up to a position and the byte that follows.
+    /// Those that are not remembered any more are left out.
+    pub fn runs(&self, from: u64, (end, end_index): (u64, i64)) -> Vec<Run> {
+        let later = self.segments.partition_point(|segment| segment.position <= from);
+        let first = (later > 0).then(|| (from, self.index(from)));
+        let others = self.segments[later..].iter().map(|other| (other.position, other.index));
+        let mut begins: Vec<(u64, i64)> = first.into_iter().chain(others).collect();
+        begins.push((end, end_index));
+        let run = |((begin, index), (end, end_index))| Run {
+            positions: begin..end,
+            bytes: index..end_index,
+        };
+        begins.iter().copied().zip(begins.iter().copied().skip(1)).map(run).collect()
     }
 
     /// Returns the byte that is heard at a position.
@@ -93,10 +112,13 @@ mod tests {
     fn what_goes_on_at_the_devices_rate_is_one_run() {
         let mut heard = HeardBytes::new(4, 48_000, 48_000);
         (1..1000).for_each(|at| heard.begin(at * 10, at as i64 * 40, 48_000));
-        assert_eq!(heard.runs_from(5), [(5, 20)]);
+        let whole = Run { positions: 5..20_000, bytes: 20..80_001 };
+        assert_eq!(heard.runs(5, (20_000, 80_001)), [whole]);
         heard.begin(10_000, 40_001, 48_000);
-        assert_eq!(heard.runs_from(5), [(5, 20), (10_000, 40_001)]);
-        assert_eq!(heard.runs_from(10_000), [(10_000, 40_001)]);
+        let first = Run { positions: 5..10_000, bytes: 20..40_001 };
+        let second = Run { positions: 10_000..20_000, bytes: 40_001..80_001 };
+        assert_eq!(heard.runs(5, (20_000, 80_001)), [first, second.clone()]);
+        assert_eq!(heard.runs(10_000, (20_000, 80_001)), [second]);
     }
 
     #[test]
@@ -104,6 +126,8 @@ mod tests {
         let mut heard = HeardBytes::new(1, 48_000, 48_000);
         (1..1000).for_each(|at| heard.begin(at * 10, 0, 48_000));
         assert_eq!(heard.segments.len(), SEGMENTS);
+        let runs = heard.runs(0, (10_000, 1));
+        assert_eq!((runs.len(), runs[0].positions.start), (SEGMENTS, 9360));
         assert_eq!(heard.index(9995), 5);
     }
 }

@@ -170,12 +170,15 @@ impl<O: Output> Playback<O> {
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.
+    /// What is written from then on is converted by itself.
     pub(super) fn finish_conversion(&mut self) -> bool {
         if self.converter.held_frames() > self.output.room() as u64 {
             return false;
         }
         let Self { converter, output, .. } = self;
         converter.flush(|planes| output.write(planes));
+        self.sent.end_run();
+        self.begin_segment();
         true
     }
 
@@ -232,14 +235,21 @@ impl<O: Output> Playback<O> {
             return self.begin_at(to);
         }
         // Their own number: the device may publish another position at any time.
+        let is_resampled_back = self.is_resampled_back();
         let unheard = self.unheard(now_ns);
-        self.keep_what_is_resampled();
+        if is_resampled_back {
+            // What goes back often is not to lose more with each time.
+            self.keep_sent();
+        }
         let begin = self.write_index.saturating_sub(unheard.len() as i64);
         let first = begin.max(self.index_when_obeyed(now_ns));
-        let place = |index: i64| usize::try_from(index - begin).unwrap_or(0).min(unheard.len());
+        let place = |index: i64| {
+            usize::try_from(index.saturating_sub(begin)).unwrap_or(0).min(unheard.len())
+        };
         let (from, kept) = (place(first), place(to));
-        // Bytes are copied as well, which takes less than to convert them.
-        let cost = kept.saturating_sub(from).max(unheard.len() / REWRITING_PART as usize);
+        // Bytes that are only copied take less.
+        let copied_part = if is_resampled_back { 1 } else { REWRITING_PART as usize };
+        let cost = kept.saturating_sub(from).max(unheard.len() / copied_part);
         let again_ns = self.pace().us(cost as u64) * 1000 / REWRITING_PART;
         self.rewritten_until_ns = self.rewritten_until_ns.max(now_ns).saturating_add(again_ns);
         if to < first {

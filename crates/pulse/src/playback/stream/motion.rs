@@ -220,7 +220,6 @@ impl<O: Output> Playback<O> {
         }
         let end = self.output.written();
         if self.drain_end != Some(end) {
-            self.begin_segment();
             self.drain_end = Some(end);
             self.output.wish(Wish::Drain { end });
         }

@@ -8,6 +8,7 @@ use convert::{Mixing, PlaybackConverter, ProgramFormat, RecordConverter, StreamF
 
 use super::{Pace, Playback};
 use crate::output::Output;
+use crate::playback::heard::Run;
 
 /// The part of what is kept by which the room for it grows, at least.
 const GROWTH_PART: usize = 8;
@@ -29,12 +30,12 @@ pub(super) enum SentBytes {
 /// Where they are in the ring.
 #[derive(Debug)]
 pub(super) struct InRing {
-    /// The first position.
+    /// The first position. From there on, the program's bytes follow each other.
     from: u64,
     /// The device's channels that have the program's.
     channels: Vec<usize>,
-    /// The last bytes, if they are resampled: the ring does not have all of them yet, or not what
-    /// the filter needs behind them.
+    /// The last bytes of the last run, which matter if they are resampled: the ring does not have
+    /// all of them yet, or not what the filter needs behind them.
     last: VecDeque<u8>,
     most_last: usize,
 }
@@ -53,9 +54,9 @@ impl SentBytes {
             return Self::Kept(VecDeque::new());
         };
         // What the converter holds, and as much again: the way back has a filter as long.
-        let frames = 2 * converter.latency_frames() * u64::from(program.rate_hz);
-        let frames = frames.div_ceil(device.rate_hz.into()) as usize + 1;
-        let most_last = frames * Pace::of(program).frame_bytes as usize;
+        let held = 2 * converter.latency_frames();
+        let frames = (held * u64::from(program.rate_hz)).div_ceil(device.rate_hz.into()) + 1;
+        let most_last = frames as usize * Pace::of(program).frame_bytes as usize;
         Self::InRing(InRing { from, channels, last: VecDeque::new(), most_last })
     }
 
@@ -99,8 +100,14 @@ impl SentBytes {
 
     /// Forgets those before the last `unheard`.
     pub fn forget_heard(&mut self, unheard: usize) {
-        if let Self::Kept(bytes) = self {
-            bytes.drain(..bytes.len().saturating_sub(unheard));
+        let (Self::InRing(InRing { last: bytes, .. }) | Self::Kept(bytes)) = self;
+        bytes.drain(..bytes.len().saturating_sub(unheard));
+    }
+
+    /// All that was pushed is converted, to its end.
+    pub fn end_run(&mut self) {
+        if let Self::InRing(ring) = self {
+            ring.last.clear();
         }
     }
 }
@@ -124,12 +131,14 @@ impl<O: Output> Playback<O> {
         bytes
     }
 
-    /// Keeps what is written from now on if it is resampled: it has been converted back once, and
-    /// is not to lose more with each time.
-    pub(super) fn keep_what_is_resampled(&mut self) {
-        if self.converter.latency_frames() > 0 && !matches!(self.sent, SentBytes::Kept(_)) {
-            self.sent = SentBytes::Kept(VecDeque::new());
-        }
+    /// Returns whether [`unheard`](Self::unheard) resamples what is in the ring.
+    pub(super) fn is_resampled_back(&self) -> bool {
+        matches!(self.sent, SentBytes::InRing(_)) && self.converter.latency_frames() > 0
+    }
+
+    /// Keeps what is written from now on.
+    pub(super) fn keep_sent(&mut self) {
+        self.sent = SentBytes::Kept(VecDeque::new());
     }
 
     fn unheard_in_ring(&mut self, now_ns: u64) -> usize {
@@ -143,7 +152,10 @@ impl<O: Output> Playback<O> {
         // The same channels at the program's rate are its samples.
         let of_program = StreamFormat { map: self.program.map, ..self.device };
         let converter = RecordConverter::new(&of_program, &self.program, self.options);
-        let Ok(mut converter) = converter else { return VecDeque::new() };
+        let Ok(mut converter) = converter else {
+            debug_assert!(false, "it was possible the other way round");
+            return VecDeque::new();
+        };
         // Without latency, there is nothing but the beginning of a frame.
         let last = match self.converter.latency_frames() {
             0 => self.converter.partial().to_vec(),
@@ -152,46 +164,49 @@ impl<O: Output> Playback<O> {
         let end = self.write_index.saturating_sub(self.backlog.len() as i64);
         let begin = end.saturating_sub_unsigned(count as u64);
         let last_begin = end.saturating_sub_unsigned(last.len() as u64);
-        let runs = self.heard.runs_from(ring.from);
-        let ends = runs[1..].iter().copied().chain([(self.output.written(), end)]);
         let mut bytes = Vec::with_capacity(count);
-        for ((position, index), (end_position, end_index)) in runs.iter().copied().zip(ends) {
-            let first = begin.max(index).saturating_sub(index);
-            let wanted = first..last_begin.min(end_index).saturating_sub(index);
-            self.convert_back(&mut converter, ring, position..end_position, wanted, &mut bytes);
+        for run in self.heard.runs(ring.from, (self.output.written(), end)) {
+            // A frame that was not complete when its run ended is not in the ring.
+            let length = run.bytes.end.saturating_sub(run.bytes.start);
+            let whole = length - length % i64::from(self.pace().frame_bytes);
+            let whole_end = run.bytes.start.saturating_add(whole);
+            let is_over = run.bytes.end <= last_begin;
+            let wanted_end = if is_over { whole_end } else { last_begin };
+            let wanted = begin.max(run.bytes.start)..wanted_end;
+            self.convert_back(&mut converter, ring, &run, wanted, &mut bytes);
         }
         let wanted = end - begin.max(last_begin);
         bytes.extend_from_slice(&last[last.len() - wanted as usize..]);
         bytes.into()
     }
 
-    /// Adds bytes of a run of the ring's frames, counted from the first of that.
+    /// Adds those bytes of a run that are wanted, if there are any.
     fn convert_back(
         &self,
         converter: &mut RecordConverter,
         ring: &InRing,
-        positions: Range<u64>,
+        run: &Run,
         wanted: Range<i64>,
         bytes: &mut Vec<u8>,
     ) {
+        if wanted.is_empty() {
+            return;
+        }
         let frame_bytes = u64::from(self.pace().frame_bytes);
-        let Ok(count) = usize::try_from(wanted.end - wanted.start) else { return };
-        let begin = wanted.start.cast_unsigned();
-        let mut left_out = (begin % frame_bytes) as usize;
-        let end = bytes.len() + count;
-        let mut add = |made: &[u8]| {
-            let made = &made[left_out.min(made.len())..];
-            let room = end - bytes.len();
-            bytes.extend_from_slice(&made[..made.len().min(room)]);
-            left_out = 0;
+        let before = wanted.start.abs_diff(run.bytes.start);
+        let mut left_out = (before % frame_bytes) as usize;
+        let end = bytes.len() + wanted.end.abs_diff(wanted.start) as usize;
+        let add = |made: &[u8], bytes: &mut Vec<u8>, left_out: &mut usize| {
+            let made = &made[std::mem::take(left_out).min(made.len())..];
+            bytes.extend_from_slice(&made[..made.len().min(end - bytes.len())]);
         };
-        let mut position = positions.start + converter.start_at(begin / frame_bytes);
+        let mut position = run.positions.start + converter.start_at(before / frame_bytes);
         let mut planes = vec![[0.0; PIECE_FRAMES]; ring.channels.len()];
         let oldest = self.output.written().saturating_sub(self.output.capacity_frames());
-        while position < positions.end {
-            // What was written over was heard, and is before what is wanted.
+        while position < run.positions.end && bytes.len() < end {
+            // What was written over was heard, and is before what is wanted: silence.
             let is_there = position >= oldest;
-            let piece_end = if is_there { positions.end } else { positions.end.min(oldest) };
+            let piece_end = run.positions.end.min(if is_there { u64::MAX } else { oldest });
             let piece = ..PIECE_FRAMES.min((piece_end - position) as usize);
             for (channel, plane) in ring.channels.iter().zip(&mut planes) {
                 if is_there {
@@ -199,11 +214,11 @@ impl<O: Output> Playback<O> {
                 }
             }
             let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[piece]).collect();
-            converter.push(&planes, &mut add);
+            converter.push(&planes, |made| add(made, bytes, &mut left_out));
             position += piece.end as u64;
         }
-        converter.flush(&mut add);
-        // A frame that was never completed is not in the ring.
+        converter.flush(|made| add(made, bytes, &mut left_out));
+        // As of a ring that was refused.
         bytes.resize(end, 0);
     }
 }

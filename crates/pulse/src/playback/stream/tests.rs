@@ -48,9 +48,13 @@ fn playback_on(map: &str, requested: Requested) -> Playback<Card> {
 
 /// The same stream, of a program with another rate.
 fn playback_at(rate_hz: u32, map: &str, requested: Requested) -> Playback<Card> {
+    playback_from("mono", rate_hz, map, requested)
+}
+
+/// The same stream, of a program with other channels.
+fn playback_from(from: &str, rate_hz: u32, map: &str, requested: Requested) -> Playback<Card> {
     let format = SampleFormat::Linear(dsp::Format::S16Le);
-    let mono = "mono".parse().expect("a map");
-    let program = ProgramFormat { format, rate_hz, map: mono };
+    let program = ProgramFormat { format, rate_hz, map: from.parse().expect("a map") };
     let device = StreamFormat { rate_hz: RATE_HZ, map: map.parse().expect("a map") };
     let attributes = requested.grant(super::Pace::of(&program));
     let mut card = Card::new(8 * u64::from(RATE_HZ));

@@ -8,8 +8,10 @@ use crate::output::{Output, Refusal};
 #[derive(Debug)]
 pub(super) struct Card {
     pub now_ns: u64,
-    /// Every sample that was written.
+    /// Every sample that was written to the first channel.
     pub samples: Vec<f32>,
+    /// Those of the second one, if there is one.
+    right: Vec<f32>,
     /// Wishes that the device obeyed, but for gains and depths.
     pub obeyed: Vec<Wish>,
     /// How many frames there were each time it was to run.
@@ -43,6 +45,7 @@ impl Card {
         Self {
             now_ns: 0,
             samples: Vec::new(),
+            right: Vec::new(),
             obeyed: Vec::new(),
             begun_with: Vec::new(),
             depth_frames: 0,
@@ -147,6 +150,9 @@ impl Output for Card {
         // Time that passed without frames is not made up for.
         self.turn(self.heard());
         self.samples.extend(planes[0]);
+        if let Some(right) = planes.get(1) {
+            self.right.extend(*right);
+        }
     }
 
     /// As if its ring went round often.
@@ -175,10 +181,11 @@ impl Output for Card {
         self.write(&[&samples]);
     }
 
-    fn read(&self, _channel: u32, position: u64, into: &mut [f32]) {
+    fn read(&self, channel: u32, position: u64, into: &mut [f32]) {
         let oldest = self.written().saturating_sub(self.capacity);
         assert!(position >= oldest, "older ones are written over");
-        into.copy_from_slice(&self.samples[position as usize..][..into.len()]);
+        let samples = if channel == 0 { &self.samples } else { &self.right };
+        into.copy_from_slice(&samples[position as usize..][..into.len()]);
     }
 
     fn wish(&mut self, wish: Wish) {
